@@ -1,0 +1,1 @@
+"""What has already been computed, and where things lie on disk."""

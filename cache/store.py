@@ -1,0 +1,273 @@
+"""The store: one SQLite file in WAL mode that holds everything a run has stated, and the bus between app and worker.
+
+Writers commit in batches; readers never block them. Any process may read; only the worker of a run writes its events.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cache.errors import StoreError
+from cache.schema import MIGRATIONS
+
+
+@dataclass(frozen=True)
+class StoredGeneration:
+    """One raw reply as kept: text, token ids, why it ended, and `asked`, the most new tokens that it was allowed."""
+
+    key: str
+    model_sha256: str
+    decoding: str
+    n_prompt: int
+    text: str
+    tokens: tuple[int, ...]
+    stop: str
+    asked: int
+    seconds: float
+
+    def covers(self, limit: int) -> bool:
+        """True when a run allowed `limit` new tokens would have shown nothing beyond this (the prefix rule)."""
+        return self.stop in ("end", "cut") or len(self.tokens) >= limit
+
+
+@dataclass(frozen=True)
+class StoredOutcome:
+    """What running one program showed, under the key over program, tests, limits and sandbox identity."""
+
+    key: str
+    kind: str
+    detail: str
+    mode: str
+    level: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """One row of `runs`: the study as TOML text, the job as data, and the state that its worker last wrote."""
+
+    id: int
+    name: str
+    study: str
+    job: Mapping[str, Any]
+    state: str
+    detail: str
+    pid: int | None
+    heartbeat: float | None
+    created: float
+
+    @property
+    def alive(self) -> bool:
+        """True while the worker's process exists on this machine."""
+        return self.pid is not None and process_exists(self.pid)
+
+
+def process_exists(pid: int) -> bool:
+    """True when a process of that id is there and is no zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+class Store:
+    """Get, put and tail; every method is one transaction. Raises `StoreError` with what to do."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute("PRAGMA foreign_keys=ON")
+            self._migrate()
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(
+                f"cannot open the store {path}: {error}; free disk space or move it with SCORETRACE_HOME"
+            ) from error
+
+    def _migrate(self) -> None:
+        with self._write() as db:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version > len(MIGRATIONS):
+                raise StoreError(f"{self.path} was written by a newer Scoretrace (store version {version}); upgrade")
+            for step, script in enumerate(MIGRATIONS[version:], version + 1):
+                for statement in script.split(";"):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version={step}")
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise StoreError(
+                f"cannot write to {self.path}: {error}; what was kept before is safe. "
+                "Free disk space, or end the process that holds the store, then resume"
+            ) from error
+
+    def close(self) -> None:
+        """Close the connection; the file stays."""
+        self._db.close()
+
+    # generations
+
+    def put_generations(self, rows: Iterable[StoredGeneration]) -> None:
+        """Keep replies; one that is there already is replaced only by a longer one of the same key."""
+        now = time.time()
+        values = [
+            (r.key, r.model_sha256, r.decoding, r.n_prompt, r.text, array.array("i", r.tokens).tobytes(), r.stop,
+             r.asked, r.seconds, now)
+            for r in rows
+        ]  # fmt: skip
+        with self._write() as db:
+            db.executemany(
+                "INSERT INTO generations VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(key) DO UPDATE SET "
+                "text=excluded.text, tokens=excluded.tokens, stop=excluded.stop, asked=excluded.asked, "
+                "seconds=excluded.seconds, created=excluded.created "
+                "WHERE length(excluded.tokens) > length(generations.tokens)",
+                values,
+            )
+
+    def generation(self, key: str) -> StoredGeneration | None:
+        """The reply kept under a key, or None."""
+        row = self._db.execute(
+            "SELECT key, model_sha256, decoding, n_prompt, text, tokens, stop, asked, seconds "
+            "FROM generations WHERE key=?",
+            (key,),
+        ).fetchone()
+        if row is None:
+            return None
+        tokens = array.array("i")
+        tokens.frombytes(row[5])
+        return StoredGeneration(*row[:5], tuple(tokens), *row[6:])
+
+    # outcomes
+
+    def put_outcomes(self, rows: Iterable[StoredOutcome]) -> None:
+        """Keep outcomes; `unavailable` is no finding about a program and is never kept."""
+        values = [(r.key, r.kind, r.detail, r.mode, r.level, r.seconds) for r in rows if r.kind != "unavailable"]
+        with self._write() as db:
+            db.executemany("INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?)", values)
+
+    def outcome(self, key: str) -> StoredOutcome | None:
+        """The outcome kept under a key, or None."""
+        row = self._db.execute(
+            "SELECT key, kind, detail, mode, level, seconds FROM outcomes WHERE key=?", (key,)
+        ).fetchone()
+        return StoredOutcome(*row) if row else None
+
+    # runs
+
+    def create_run(self, name: str, study: str, job: Mapping[str, Any]) -> int:
+        """A new run in state `created`; its id."""
+        with self._write() as db:
+            found = db.execute(
+                "INSERT INTO runs (name, study, job, state, detail, created) VALUES (?,?,?,'created','',?)",
+                (name, study, json.dumps(job), time.time()),
+            ).lastrowid
+        assert found is not None
+        return found
+
+    def runs(self) -> list[Run]:
+        """All runs, newest first."""
+        return [self._run(row) for row in self._db.execute(f"{_SELECT_RUN} ORDER BY id DESC")]
+
+    def run(self, run: int) -> Run:
+        """One run; `StoreError` when there is none of that id."""
+        row = self._db.execute(f"{_SELECT_RUN} WHERE id=?", (run,)).fetchone()
+        if row is None:
+            raise StoreError(f"{self.path} holds no run {run}; `scoretrace run --list` shows which there are")
+        return self._run(row)
+
+    @staticmethod
+    def _run(row: Sequence[Any]) -> Run:
+        return Run(row[0], row[1], row[2], json.loads(row[3]), *row[4:])
+
+    def claim_run(self, run: int, pid: int) -> None:
+        """Make `pid` the run's worker; `StoreError` while another live process is."""
+        with self._write() as db:
+            row = db.execute("SELECT pid FROM runs WHERE id=?", (run,)).fetchone()
+            if row and row[0] not in (None, pid) and process_exists(row[0]):
+                raise StoreError(f"run {run} is already worked on by process {row[0]}; attach to it or stop it first")
+            db.execute(
+                "UPDATE runs SET pid=?, heartbeat=?, state='running', detail='' WHERE id=?", (pid, time.time(), run)
+            )
+
+    def set_state(self, run: int, state: str, detail: str = "", *, release: bool = False) -> None:
+        """Write a run's state; `release` says that no process works on it any more."""
+        with self._write() as db:
+            db.execute(
+                "UPDATE runs SET state=?, detail=?, heartbeat=?, pid=CASE WHEN ? THEN NULL ELSE pid END WHERE id=?",
+                (state, detail, time.time(), release, run),
+            )
+
+    # events and wishes
+
+    def append(self, run: int, bodies: Iterable[Mapping[str, Any]]) -> None:
+        """Add events to a run, in order, in one transaction."""
+        now = time.time()
+        with self._write() as db:
+            db.executemany(
+                "INSERT INTO events (run, time, body) VALUES (?,?,?)",
+                [(run, now, json.dumps(body, separators=(",", ":"))) for body in bodies],
+            )
+
+    def events(self, run: int, after: int = 0, limit: int = 100_000) -> list[tuple[int, float, dict[str, Any]]]:
+        """Events of a run with sequence number > `after`: (sequence number, Unix time, body)."""
+        rows = self._db.execute(
+            "SELECT seq, time, body FROM events WHERE run=? AND seq>? ORDER BY seq LIMIT ?", (run, after, limit)
+        )
+        return [(seq, moment, json.loads(body)) for seq, moment, body in rows]
+
+    def wish(self, run: int, kind: str) -> None:
+        """Ask a run's worker for `pause`, `resume` or `stop`."""
+        with self._write() as db:
+            db.execute("INSERT INTO wishes (run, kind, created) VALUES (?,?,?)", (run, kind, time.time()))
+
+    def wishes(self, run: int, after: int = 0) -> list[tuple[int, str]]:
+        """Wishes of a run with sequence number > `after`, oldest first."""
+        return list(
+            self._db.execute("SELECT seq, kind FROM wishes WHERE run=? AND seq>? ORDER BY seq", (run, after))
+        )
+
+    # facts
+
+    def put_fact(self, key: str, body: Mapping[str, Any]) -> None:
+        """Keep a measured fact (a calibration, a file's hash) under a key; a newer one replaces it."""
+        with self._write() as db:
+            db.execute("INSERT OR REPLACE INTO facts VALUES (?,?)", (key, json.dumps(body)))
+
+    def fact(self, key: str) -> dict[str, Any] | None:
+        """The fact kept under a key, or None."""
+        row = self._db.execute("SELECT body FROM facts WHERE key=?", (key,)).fetchone()
+        if row is None:
+            return None
+        body: dict[str, Any] = json.loads(row[0])
+        return body
+
+
+_SELECT_RUN = "SELECT id, name, study, job, state, detail, pid, heartbeat, created FROM runs"

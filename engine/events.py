@@ -1,0 +1,149 @@
+"""The facts that a run states, one frozen dataclass each; every screen, printed line and report is a fold of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Started:
+    """A run began or went on: what will be done, and how much of it the store already has.
+
+    `configurations` are `Configuration.as_dict()` by id; `problems` the task ids by benchmark.
+    """
+
+    configurations: dict[str, dict[str, Any]]
+    problems: dict[str, list[str]]
+    passes: int
+    generations: int
+    stored: int
+    sandbox: str
+
+
+@dataclass(frozen=True)
+class ReferenceChecked:
+    """The gate before any model runs: correct bodies that passed, buggy bodies that failed, and the task ids that did not."""
+
+    benchmark: str
+    correct: int
+    buggy: int
+    total: int
+    wrong: list[str]
+
+
+@dataclass(frozen=True)
+class ModelLoaded:
+    """Weights are in memory; `card` is `ModelCard` as plain data, `width` the fixed number of sequences decoded together."""
+
+    model: str
+    precision: str
+    card: dict[str, Any]
+    width: int
+    load_seconds: float
+
+
+@dataclass(frozen=True)
+class PassStarted:
+    """A pass (one precision, template and decoding over all problems) began; `configurations` are the ids that read it."""
+
+    index: int
+    label: str
+    configurations: list[str]
+    generations: int
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One reply exists in the store under `key`; `reused` when it was there before this run asked."""
+
+    index: int
+    task_id: str
+    sample: int
+    key: str
+    tokens: int
+    stop: str
+    seconds: float
+    reused: bool = False
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One program of one configuration was judged; `kind` is out of `engine.protocols.OUTCOMES`."""
+
+    configuration: str
+    task_id: str
+    sample: int
+    key: str
+    kind: str
+    detail: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class ConfigurationFinished:
+    """All of a configuration is judged: passes over `asked` = problems x samples, and how many were unavailable."""
+
+    configuration: str
+    passed: int
+    asked: int
+    unavailable: int
+
+
+@dataclass(frozen=True)
+class ConfigurationFailed:
+    """A configuration cannot be run here; the others go on."""
+
+    configuration: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Something a user should know that is no failure (`level` is `info` or `warning`)."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True)
+class StateChanged:
+    """The run is now `running`, `paused`, `stopped` (by wish), `finished` or `failed`, with the reason."""
+
+    state: str
+    detail: str = ""
+
+
+Event = (
+    Started
+    | ReferenceChecked
+    | ModelLoaded
+    | PassStarted
+    | Generated
+    | Judged
+    | ConfigurationFinished
+    | ConfigurationFailed
+    | Noted
+    | StateChanged
+)
+
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        Started, ReferenceChecked, ModelLoaded, PassStarted, Generated, Judged, ConfigurationFinished,
+        ConfigurationFailed, Noted, StateChanged,
+    )
+}  # fmt: skip
+
+
+def to_dict(event: Event) -> dict[str, Any]:
+    """Plain data for the store: the fields, and the class name under `fact`."""
+    return {"fact": type(event).__name__, **asdict(event)}
+
+
+def from_dict(data: Mapping[str, Any]) -> Event:
+    """Rebuild what `to_dict` wrote; `KeyError` for a fact that this version does not know."""
+    body = dict(data)
+    event: Event = _KINDS[body.pop("fact")](**body)
+    return event

@@ -1,0 +1,1 @@
+"""What was reported, what a reported number can be, and what a match is worth."""

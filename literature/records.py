@@ -1,0 +1,85 @@
+"""The values of this package: a reported score, and what a measurement must offer to be matched against one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class ReportedScore:
+    """One published number: its text as printed ("28" is not "28.0"), who printed it, and what they state of their settings.
+
+    `place` is where it was read (`file:line`); `stated` maps axis names to what the source says, and lacks what it does not.
+    """
+
+    model: str
+    benchmark: str
+    metric: str
+    value: str
+    sources: tuple[str, ...]
+    introduced_by: str = ""
+    place: str = ""
+    stated: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Twelve hex digits that stand for this number of these sources."""
+        text = "\x1f".join((self.model, self.benchmark, self.metric, self.value, *self.sources))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def label(self) -> str:
+        """`42.1 [21]`, the paper's own cell style."""
+        return f"{self.value} [{','.join(self.sources)}]" if self.sources else self.value
+
+
+class Measurement(Protocol):
+    """What this package needs of one configuration's score, finished or not."""
+
+    @property
+    def id(self) -> str:
+        """The configuration's id."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's name as the study gives it."""
+        ...
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark's name."""
+        ...
+
+    @property
+    def axes(self) -> Mapping[str, str]:
+        """Axis name -> value label."""
+        ...
+
+    @property
+    def greedy(self) -> bool:
+        """True when decoding is deterministic in theory."""
+        ...
+
+    @property
+    def problems(self) -> int:
+        """N: the benchmark's size."""
+        ...
+
+    @property
+    def samples(self) -> int:
+        """n: samples per problem."""
+        ...
+
+    @property
+    def passes(self) -> Sequence[int]:
+        """Passed samples per problem, in the benchmark's order; 0 where nothing is judged yet."""
+        ...
+
+    @property
+    def judged(self) -> Sequence[int]:
+        """Judged samples per problem (passed or not; unavailable ones are not judged), in the benchmark's order."""
+        ...

@@ -1,0 +1,1 @@
+"""Everything that faces a terminal: the app, the command line, and the study file."""
