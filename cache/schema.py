@@ -14,6 +14,7 @@ MIGRATIONS: tuple[str, ...] = (
         stop TEXT NOT NULL,
         asked INTEGER NOT NULL,
         seconds REAL NOT NULL,
+        cuts TEXT NOT NULL,
         created REAL NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE outcomes (

@@ -22,7 +22,10 @@ from cache.schema import MIGRATIONS
 
 @dataclass(frozen=True)
 class StoredGeneration:
-    """One raw reply as kept: text, token ids, why it ended, and `asked`, the most new tokens that it was allowed."""
+    """One raw reply as kept: text, token ids, why it ended, and what it was allowed.
+
+    `asked` is the most new tokens; `cuts` names the extraction rules whose cut may have ended it (stop `cut`).
+    """
 
     key: str
     model_sha256: str
@@ -33,10 +36,17 @@ class StoredGeneration:
     stop: str
     asked: int
     seconds: float
+    cuts: tuple[str, ...] = ()
 
-    def covers(self, limit: int) -> bool:
-        """True when a run allowed `limit` new tokens would have shown nothing beyond this (the prefix rule)."""
-        return self.stop in ("end", "cut") or len(self.tokens) >= limit
+    def covers(self, limit: int, cuts: tuple[str, ...]) -> bool:
+        """True when asking again for `limit` new tokens, to be read by the rules `cuts`, could show nothing new.
+
+        A reply that ended by itself is whole; one as long as the limit is its prefix; one that ended because every rule had
+        reached its cut serves those rules only.
+        """
+        if self.stop == "end" or len(self.tokens) >= limit:
+            return True
+        return self.stop == "cut" and set(cuts) <= set(self.cuts)
 
 
 @dataclass(frozen=True)
@@ -140,14 +150,14 @@ class Store:
         now = time.time()
         values = [
             (r.key, r.model_sha256, r.decoding, r.n_prompt, r.text, array.array("i", r.tokens).tobytes(), r.stop,
-             r.asked, r.seconds, now)
+             r.asked, r.seconds, " ".join(r.cuts), now)
             for r in rows
         ]  # fmt: skip
         with self._write() as db:
             db.executemany(
-                "INSERT INTO generations VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(key) DO UPDATE SET "
+                "INSERT INTO generations VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(key) DO UPDATE SET "
                 "text=excluded.text, tokens=excluded.tokens, stop=excluded.stop, asked=excluded.asked, "
-                "seconds=excluded.seconds, created=excluded.created "
+                "seconds=excluded.seconds, cuts=excluded.cuts, created=excluded.created "
                 "WHERE length(excluded.tokens) > length(generations.tokens)",
                 values,
             )
@@ -155,7 +165,7 @@ class Store:
     def generation(self, key: str) -> StoredGeneration | None:
         """The reply kept under a key, or None."""
         row = self._db.execute(
-            "SELECT key, model_sha256, decoding, n_prompt, text, tokens, stop, asked, seconds "
+            "SELECT key, model_sha256, decoding, n_prompt, text, tokens, stop, asked, seconds, cuts "
             "FROM generations WHERE key=?",
             (key,),
         ).fetchone()
@@ -163,7 +173,7 @@ class Store:
             return None
         tokens = array.array("i")
         tokens.frombytes(row[5])
-        return StoredGeneration(*row[:5], tuple(tokens), *row[6:])
+        return StoredGeneration(*row[:5], tuple(tokens), *row[6:9], tuple(row[9].split()))
 
     # outcomes
 
