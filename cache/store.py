@@ -260,9 +260,7 @@ class Store:
 
     def wishes(self, run: int, after: int = 0) -> list[tuple[int, str]]:
         """Wishes of a run with sequence number > `after`, oldest first."""
-        return list(
-            self._db.execute("SELECT seq, kind FROM wishes WHERE run=? AND seq>? ORDER BY seq", (run, after))
-        )
+        return list(self._db.execute("SELECT seq, kind FROM wishes WHERE run=? AND seq>? ORDER BY seq", (run, after)))
 
     # facts
 

@@ -33,7 +33,9 @@ class Decoding:
         """`greedy` or `T=0.2`, with top_p and top_k only where they are not the harness defaults 0.95 and 0."""
         if self.greedy:
             return "greedy"
-        extra = ("" if self.top_p == 0.95 else f" top_p={self.top_p:g}") + ("" if not self.top_k else f" top_k={self.top_k}")
+        extra = ("" if self.top_p == 0.95 else f" top_p={self.top_p:g}") + (
+            "" if not self.top_k else f" top_k={self.top_k}"
+        )
         return f"T={self.temperature:g}{extra}"
 
 

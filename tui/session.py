@@ -1,0 +1,93 @@
+"""What a front needs of a run: start it, watch it, ask things of it; hides which process owns the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cache.store import Run, StoredGeneration
+from engine.events import Event
+from tui.study import Study
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What a study would cost before anything starts.
+
+    Counts after sharing: `configurations` of the grid, `passes` over the problems, `loads` of weights, `generations` to be
+    kept, of which `stored` exist already, `naive` without sharing; `tokens`, `seconds` and `bytes` are estimates, and
+    `basis` says what they rest on.
+    """
+
+    configurations: int
+    passes: int
+    loads: int
+    problems: int
+    generations: int
+    stored: int
+    naive: int
+    tokens: int
+    seconds: float
+    bytes: int
+    basis: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """A run's state as seen from outside: `none`, `created`, `running`, `paused`, `stopped`, `finished`, `failed`, `died`.
+
+    `died` is a worker that is gone without a last word; `detail` then holds the last lines of its stderr.
+    """
+
+    state: str
+    detail: str = ""
+
+
+class Session(Protocol):
+    """One open run, or none yet. All calls return at once; none draws on a screen."""
+
+    @property
+    def run(self) -> int | None:
+        """The attached run's id."""
+        ...
+
+    def runs(self) -> Sequence[Run]:
+        """All runs in the store, newest first."""
+        ...
+
+    def preflight(self, study: Study) -> Preflight:
+        """Count and estimate; may read benchmark files; raises the errors of `engine` and `cache`."""
+        ...
+
+    def start(self, study: Study) -> int:
+        """Create a run of a study, start its worker, attach to it; its id."""
+        ...
+
+    def attach(self, run: int) -> None:
+        """Watch a run from its first event on."""
+        ...
+
+    def resume(self) -> None:
+        """Start a worker again for the attached run that stopped, failed or died; goes on where it was."""
+        ...
+
+    def poll(self, limit: int = 2000) -> Sequence[tuple[float, Event]]:
+        """Events not yet polled, oldest first, as (Unix time, event); empty when there are none."""
+        ...
+
+    def wish(self, kind: str) -> None:
+        """Ask the worker to `pause`, `resume` or `stop`."""
+        ...
+
+    def status(self) -> Status:
+        """The attached run's state now."""
+        ...
+
+    def generation(self, key: str) -> StoredGeneration | None:
+        """A kept reply by its key."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the store; a worker that runs goes on."""
+        ...
