@@ -143,24 +143,25 @@ class Store:
         """Close the connection; the file stays."""
         self._db.close()
 
+    def record(
+        self,
+        run: int,
+        generations: Sequence[StoredGeneration] = (),
+        outcomes: Sequence[StoredOutcome] = (),
+        events: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Keep what a worker has found since its last call, all of it or nothing, so that no event names what is not there."""
+        with self._write() as db:
+            _put_generations(db, generations)
+            _put_outcomes(db, outcomes)
+            _append(db, run, events)
+
     # generations
 
     def put_generations(self, rows: Iterable[StoredGeneration]) -> None:
         """Keep replies; one that is there already is replaced only by a longer one of the same key."""
-        now = time.time()
-        values = [
-            (r.key, r.model_sha256, r.decoding, r.n_prompt, r.text, array.array("i", r.tokens).tobytes(), r.stop,
-             r.asked, r.seconds, " ".join(r.cuts), now)
-            for r in rows
-        ]  # fmt: skip
         with self._write() as db:
-            db.executemany(
-                "INSERT INTO generations VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(key) DO UPDATE SET "
-                "text=excluded.text, tokens=excluded.tokens, stop=excluded.stop, asked=excluded.asked, "
-                "seconds=excluded.seconds, cuts=excluded.cuts, created=excluded.created "
-                "WHERE length(excluded.tokens) > length(generations.tokens)",
-                values,
-            )
+            _put_generations(db, rows)
 
     def generation(self, key: str) -> StoredGeneration | None:
         """The reply kept under a key, or None."""
@@ -173,15 +174,17 @@ class Store:
             return None
         tokens = array.array("i")
         tokens.frombytes(row[5])
-        return StoredGeneration(*row[:5], tuple(tokens), *row[6:9], tuple(row[9].split()))
+        key, model, decoding, n_prompt, text, _, stop, asked, seconds, cuts = row
+        return StoredGeneration(
+            key, model, decoding, n_prompt, text, tuple(tokens), stop, asked, seconds, tuple(cuts.split())
+        )
 
     # outcomes
 
     def put_outcomes(self, rows: Iterable[StoredOutcome]) -> None:
         """Keep outcomes; `unavailable` is no finding about a program and is never kept."""
-        values = [(r.key, r.kind, r.detail, r.mode, r.level, r.seconds) for r in rows if r.kind != "unavailable"]
         with self._write() as db:
-            db.executemany("INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?)", values)
+            _put_outcomes(db, rows)
 
     def outcome(self, key: str) -> StoredOutcome | None:
         """The outcome kept under a key, or None."""
@@ -239,12 +242,8 @@ class Store:
 
     def append(self, run: int, bodies: Iterable[Mapping[str, Any]]) -> None:
         """Add events to a run, in order, in one transaction."""
-        now = time.time()
         with self._write() as db:
-            db.executemany(
-                "INSERT INTO events (run, time, body) VALUES (?,?,?)",
-                [(run, now, json.dumps(body, separators=(",", ":"))) for body in bodies],
-            )
+            _append(db, run, bodies)
 
     def events(self, run: int, after: int = 0, limit: int = 100_000) -> list[tuple[int, float, dict[str, Any]]]:
         """Events of a run with sequence number > `after`: (sequence number, Unix time, body)."""
@@ -279,3 +278,32 @@ class Store:
 
 
 _SELECT_RUN = "SELECT id, name, study, job, state, detail, pid, heartbeat, created FROM runs"
+
+
+def _put_generations(db: sqlite3.Connection, rows: Iterable[StoredGeneration]) -> None:
+    now = time.time()
+    values = [
+        (r.key, r.model_sha256, r.decoding, r.n_prompt, r.text, array.array("i", r.tokens).tobytes(), r.stop, r.asked,
+         r.seconds, " ".join(r.cuts), now)
+        for r in rows
+    ]  # fmt: skip
+    db.executemany(
+        "INSERT INTO generations VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(key) DO UPDATE SET "
+        "text=excluded.text, tokens=excluded.tokens, stop=excluded.stop, asked=excluded.asked, "
+        "seconds=excluded.seconds, cuts=excluded.cuts, created=excluded.created "
+        "WHERE length(excluded.tokens) > length(generations.tokens)",
+        values,
+    )
+
+
+def _put_outcomes(db: sqlite3.Connection, rows: Iterable[StoredOutcome]) -> None:
+    values = [(r.key, r.kind, r.detail, r.mode, r.level, r.seconds) for r in rows if r.kind != "unavailable"]
+    db.executemany("INSERT OR REPLACE INTO outcomes VALUES (?,?,?,?,?,?)", values)
+
+
+def _append(db: sqlite3.Connection, run: int, bodies: Iterable[Mapping[str, Any]]) -> None:
+    now = time.time()
+    db.executemany(
+        "INSERT INTO events (run, time, body) VALUES (?,?,?)",
+        [(run, now, json.dumps(body, separators=(",", ":"))) for body in bodies],
+    )

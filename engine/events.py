@@ -9,9 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Started:
-    """A run began or went on: what will be done, and how much of it the store already has.
+    """A run began or went on.
 
-    `configurations` are `Configuration.as_dict()` by id; `problems` the task ids by benchmark.
+    `configurations` are `Configuration.as_dict()` by id; `problems` the task ids by benchmark; `passes` and `generations`
+    count after sharing; `stored` counts the samples that an earlier life of this run has judged.
     """
 
     configurations: dict[str, dict[str, Any]]

@@ -174,8 +174,17 @@ class Model(Protocol):
         """Exact token ids of a prompt, with the beginning-of-sequence token where the model's file asks for one."""
         ...
 
-    def generate(self, requests: Iterator[Request] | Sequence[Request]) -> Iterator[Generation]:
-        """Generations in the order in which they finish; each depends on its request and the card only."""
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """The text of some reply's first tokens: how a shorter limit is read as a prefix of a longer generation."""
+        ...
+
+    def generate(
+        self, requests: Iterator[Request] | Sequence[Request], tick: Callable[[], bool] = lambda: True
+    ) -> Iterator[Generation]:
+        """Generations in the order in which they finish; each depends on its request and the card only.
+
+        `tick` is called before each decoding step: it may block (pause), and False ends the iteration there.
+        """
         ...
 
     def close(self) -> None:

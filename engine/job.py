@@ -1,0 +1,41 @@
+"""What a worker is told to do, as plain data in the run's row: configurations, where model files and benchmarks are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.settings import Configuration
+
+
+@dataclass(frozen=True)
+class Job:
+    """`models` maps a study's model names to file specs; `data` benchmark names to local paths (absent: hub or embedded).
+
+    `width` 0 means the device's default; `threads` 0 the free cores; `level` "" the best sandbox level there is.
+    """
+
+    configurations: tuple[Configuration, ...]
+    models: Mapping[str, str]
+    data: Mapping[str, str] = field(default_factory=dict)
+    width: int = 0
+    threads: int = 0
+    level: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; `from_dict` reads it back."""
+        return {
+            "configurations": [configuration.as_dict() for configuration in self.configurations],
+            "models": dict(self.models),
+            "data": dict(self.data),
+            "width": self.width,
+            "threads": self.threads,
+            "level": self.level,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Job:
+        """Rebuild what `as_dict` wrote."""
+        configurations = tuple(Configuration.from_dict(values) for values in data["configurations"])
+        return cls(**{**data, "configurations": configurations})

@@ -1,0 +1,223 @@
+"""A run: the plan's passes through a model, the replies through the cuts and the sandbox, everything into the store.
+
+Each fact is stated the moment it exists. A run that is taken up again looks into the store first, so that nothing is
+generated twice and nothing is judged twice.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+
+from cache.errors import FileError
+from cache.store import StoredOutcome
+from engine.benchmarks.reference import reference_check
+from engine.control import Control, Stopped
+from engine.errors import BenchmarkError, ModelError, TemplateError
+from engine.events import (
+    ConfigurationFailed,
+    ConfigurationFinished,
+    Judged,
+    ModelLoaded,
+    PassStarted,
+    ReferenceChecked,
+    Started,
+    from_dict,
+)
+from engine.job import Job
+from engine.judging import Candidate, JudgePool
+from engine.passes import GroupRun, Pace
+from engine.plan import Load, Plan, PromptGroup, make_plan
+from engine.protocols import Benchmark, Model, Sandbox
+from engine.recorder import Recorder
+from engine.scoring import Score, fold_scores
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where the real parts come from; tests put fakes here.
+
+    `model(name, precision, slot_tokens)` loads weights with slots of that many tokens; it may raise `ModelError` or
+    `FileError`, which end the configurations of that precision and no others.
+    """
+
+    benchmark: Callable[[str], Benchmark]
+    model: Callable[[str, str, int], Model]
+    sandbox: Callable[[], Sandbox]
+
+
+class Runner:
+    """One life of one run: what was judged in an earlier life is not done again."""
+
+    def __init__(self, job: Job, parts: Parts, recorder: Recorder, control: Control) -> None:
+        self._job = job
+        self._parts = parts
+        self._recorder = recorder
+        self._control = control
+        self._plan: Plan = make_plan(job.configurations)
+        self._benchmarks: dict[str, Benchmark] = {}
+        self._scores: dict[str, Score] = {}
+        self._complete: set[str] = set()
+        self._index = 0
+        self._pool: JudgePool
+
+    def run(self) -> str:
+        """Run to the end: `finished` or `stopped`. Errors that end the whole run are raised, with what was found kept."""
+        sandbox = self._parts.sandbox()
+        try:
+            self._start(sandbox)
+            self._pool = JudgePool(sandbox, self._recorder.outcome, free_cores())
+            self._control.housekeeping = lambda: self._judged(self._pool.collect())
+            try:
+                for load in self._plan.loads:
+                    self._load(load)
+                self._judged(self._pool.drain())
+            except Stopped:
+                self._judged(self._pool.drain())
+                return "stopped"
+            finally:
+                self._control.housekeeping = lambda: None
+                self._pool.close()
+        finally:
+            sandbox.close()
+            self._recorder.flush()
+        return "finished"
+
+    # the gate
+
+    def _start(self, sandbox: Sandbox) -> None:
+        for name in dict.fromkeys(c.benchmark for c in self._job.configurations):
+            self._benchmarks[name] = self._parts.benchmark(name)
+        earlier = (from_dict(body) for _, _, body in self._recorder.store.events(self._recorder.run))
+        self._scores = fold_scores(earlier)
+        sizes = {name: len(benchmark.problems) for name, benchmark in self._benchmarks.items()}
+        started = Started(
+            configurations={c.id: c.as_dict() for c in self._job.configurations},
+            problems={name: [p.task_id for p in b.problems] for name, b in self._benchmarks.items()},
+            passes=self._plan.passes,
+            generations=self._plan.generations(sizes),
+            stored=sum(len(score.kinds) for score in self._scores.values()),
+            sandbox=sandbox.level,
+        )
+        fold_scores([started], self._scores)
+        self._complete = {id_ for id_, score in self._scores.items() if score.finished}
+        self._recorder.event(started)
+        self._recorder.flush()
+        for benchmark in self._benchmarks.values():
+            self._gate(benchmark, sandbox)
+
+    def _gate(self, benchmark: Benchmark, sandbox: Sandbox) -> None:
+        """All correct bodies pass and all buggy ones fail, or no score of this benchmark can be trusted."""
+        key = f"reference:{benchmark.sha256}:{sandbox.identity}"
+        found = self._recorder.store.fact(key)
+        if found is None:
+            check = reference_check(benchmark, sandbox)
+            found = {
+                "benchmark": benchmark.name, "correct": check.correct, "buggy": check.buggy,
+                "total": check.total, "wrong": list(check.wrong),
+            }  # fmt: skip
+        self._recorder.event(ReferenceChecked(**found))
+        self._recorder.flush()
+        if found["wrong"]:
+            raise BenchmarkError(
+                f"{benchmark.name}: the reference check failed before any model ran: {found['correct']}/{found['total']} "
+                f"correct bodies passed, {found['buggy']}/{found['total']} buggy ones failed; wrong: "
+                f"{', '.join(found['wrong'][:8])}. Compare the data file's hash, or report the problem"
+            )
+        self._recorder.store.put_fact(key, found)
+
+    # the passes
+
+    def _load(self, load: Load) -> None:
+        groups = [group for group in load.groups if not self._complete.issuperset(c.id for c in group.configurations)]
+        self._index += sum(len(g.passes) for g in load.groups) if not groups else 0
+        if not groups:
+            return
+        readers = [c for group in load.groups for c in group.configurations]
+        started = time.monotonic()
+        try:
+            model = self._parts.model(load.model, load.precision, max(c.max_length for c in readers))
+        except (ModelError, FileError) as error:
+            self._failed((c.id for c in readers), str(error))
+            self._index += sum(len(g.passes) for g in load.groups)
+            return
+        try:
+            self._recorder.event(
+                ModelLoaded(
+                    model=load.model,
+                    precision=load.precision,
+                    card=asdict(model.card),
+                    width=int(model.card.numerics.get("width", "1")),
+                    load_seconds=time.monotonic() - started,
+                )
+            )
+            for group in load.groups:
+                self._group(group, model)
+        finally:
+            model.close()
+
+    def _group(self, group: PromptGroup, model: Model) -> None:
+        first = self._index
+        self._index += len(group.passes)
+        if self._complete.issuperset(c.id for c in group.configurations):
+            return
+        benchmark = self._benchmarks[group.benchmark]
+        self._recorder.event(
+            PassStarted(
+                index=first,
+                label=group.label,
+                configurations=[c.id for c in group.configurations],
+                generations=sum(p.samples for p in group.passes) * len(benchmark.problems),
+            )
+        )
+        try:
+            running = GroupRun(group, benchmark, model, self._recorder, self._pool, first_index=first, todo=self._todo)
+            alive = running.run(self._control.tick)
+        except (TemplateError, ModelError) as error:
+            self._failed((c.id for c in group.configurations), str(error))
+            return
+        self._learn(group, running.pace)
+        if not alive:
+            raise Stopped
+
+    def _learn(self, group: PromptGroup, pace: Pace) -> None:
+        """Remember how long replies take here, for the next preflight."""
+        if pace.replies >= 8:
+            key = pace_key(self._job.models[group.model], group.precision, group.benchmark)
+            self._recorder.store.put_fact(key, asdict(pace))
+
+    def _todo(self, configuration: str, task_id: str, sample: int) -> bool:
+        return self._scores[configuration].kinds.get((task_id, sample), "unavailable") == "unavailable"
+
+    def _failed(self, configurations: Iterable[str], reason: str) -> None:
+        for configuration in configurations:
+            if configuration not in self._complete:
+                self._recorder.event(ConfigurationFailed(configuration, reason))
+        self._recorder.flush()
+
+    def _judged(self, results: Iterable[tuple[Candidate, StoredOutcome]]) -> None:
+        for candidate, outcome in results:
+            if outcome.key and outcome.kind != "unavailable":
+                self._recorder.put_outcome(outcome)
+            event = Judged(
+                candidate.configuration, candidate.task_id, candidate.sample, candidate.key,
+                outcome.kind, outcome.detail, outcome.seconds,
+            )  # fmt: skip
+            self._recorder.event(event)
+            score = self._scores[candidate.configuration]
+            score.add(candidate.task_id, candidate.sample, outcome.kind)
+            if len(score.kinds) == score.asked and score.id not in self._complete:
+                self._complete.add(score.id)
+                self._recorder.event(ConfigurationFinished(score.id, score.passed, score.asked, score.unavailable))
+
+
+def pace_key(file: str, precision: str, benchmark: str) -> str:
+    """The fact under which the last measured pace of a model file lies."""
+    return f"pace:{file}:{precision}:{benchmark}"
+
+
+def free_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

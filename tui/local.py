@@ -1,0 +1,136 @@
+"""The session of this machine: the store is the bus, the worker a process of its own that outlives the screen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cache.paths import logs_folder
+from cache.store import Run, Store, StoredGeneration
+from engine.events import Event, from_dict
+from engine.job import Job
+from tui import study as studies
+from tui.preflight import estimate
+from tui.session import Preflight, Status
+from tui.study import Study
+
+LIVE = ("created", "running", "paused")
+
+
+def job_of(study: Study, only: Sequence[str] = ()) -> Job:
+    """The job that a study asks for; `only` keeps the configurations of those ids."""
+    configurations = tuple(c for c in study.configurations() if not only or c.id in only)
+    return Job(
+        configurations=configurations,
+        models={model.name: model.file for model in study.models},
+        data={name: study.data for name in study.grid.benchmark if study.data},
+        width=study.width,
+    )
+
+
+class LocalSession:
+    """Meets `tui.session.Session` with the real store and real workers."""
+
+    def __init__(self, store_path: Path) -> None:
+        self._store = Store(store_path)
+        self._worker: subprocess.Popen[bytes] | None = None
+        self._run: int | None = None
+        self._seen = 0
+
+    @property
+    def run(self) -> int | None:
+        """The attached run's id."""
+        return self._run
+
+    @property
+    def store(self) -> Store:
+        """The store, for reports."""
+        return self._store
+
+    def runs(self) -> Sequence[Run]:
+        """All runs in the store, newest first."""
+        return self._store.runs()
+
+    def preflight(self, study: Study) -> Preflight:
+        """Count and estimate; see `tui.preflight`."""
+        return estimate(study, self._store)
+
+    def start(self, study: Study, only: Sequence[str] = ()) -> int:
+        """Create a run of a study, start its worker, attach to it; its id."""
+        run = self._store.create_run(study.name, studies.dumps(study), job_of(study, only).as_dict())
+        self.attach(run)
+        self.resume()
+        return run
+
+    def attach(self, run: int) -> None:
+        """Watch a run from its first event on."""
+        self._store.run(run)
+        self._run, self._seen = run, 0
+
+    def resume(self) -> None:
+        """Start a worker for the attached run unless one is at it."""
+        run = self._attached()
+        if self._store.run(run).alive:
+            return
+        self._store.set_state(run, "created", release=True)
+        log = self.log_path(run)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as stderr:
+            # -P keeps the current folder off sys.path: a user's own `engine/` must not be imported in our place.
+            self._worker = subprocess.Popen(
+                [sys.executable, "-P", "-m", "engine.worker", str(run), "--store", str(self._store.path)],
+                stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, start_new_session=True,
+            )  # fmt: skip
+
+    def log_path(self, run: int) -> Path:
+        """Where a run's worker writes its standard error."""
+        return logs_folder() / f"run-{run}.log"
+
+    def poll(self, limit: int = 2000) -> Sequence[tuple[float, Event]]:
+        """Events not yet polled, oldest first."""
+        if self._run is None:
+            return []
+        rows = self._store.events(self._run, self._seen, limit)
+        if rows:
+            self._seen = rows[-1][0]
+        return [(moment, from_dict(body)) for _, moment, body in rows]
+
+    def wish(self, kind: str) -> None:
+        """Ask the worker to `pause`, `resume` or `stop`."""
+        self._store.wish(self._attached(), kind)
+
+    def status(self) -> Status:
+        """The attached run's state now; a worker gone without a last word reads `died`."""
+        if self._run is None:
+            return Status("none")
+        row = self._store.run(self._run)
+        if row.state not in LIVE:
+            return Status(row.state, row.detail)
+        starting = self._worker is not None and self._worker.poll() is None
+        if row.alive or (row.pid is None and starting):
+            return Status(row.state, row.detail)
+        if row.state == "created" and self._worker is None:
+            return Status("created", "no worker has taken it up yet")
+        return Status("died", self._last_words(self._run))
+
+    def generation(self, key: str) -> StoredGeneration | None:
+        """A kept reply by its key."""
+        return self._store.generation(key)
+
+    def close(self) -> None:
+        """Let go of the store; a worker that runs goes on."""
+        self._store.close()
+
+    def _attached(self) -> int:
+        if self._run is None:
+            raise RuntimeError("no run is attached: start or attach first")
+        return self._run
+
+    def _last_words(self, run: int, lines: int = 8) -> str:
+        try:
+            text = self.log_path(run).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return "the worker ended without a word"
+        return "\n".join(text.rstrip().splitlines()[-lines:]) or "the worker ended without a word"
