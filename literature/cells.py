@@ -1,0 +1,145 @@
+"""One cell of a table of reported scores: `42.1 [21], 44.9 [16,22]`, `31.8±1.2`, `47.5%`, `-`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from literature.errors import ScoreTextError
+from literature.values import FRACTION_DECIMALS, Printed, clean, printed
+
+LONGEST = 4096
+_EMPTY = frozenset({"", "-", "--", "---", "n/a", "na", "n.a.", "none", "nan", "null", "?", "x", "tbd", "/"})
+_DIGITS = r"\d{1,12}(?:[.,]\d{1,40})?(?:e[+-]?\d{1,2})?"
+_ITEM = re.compile(
+    rf"[*†‡§¶#~]*\s*(?P<number>[+-]?{_DIGITS}\.?)\s*(?P<percent>%?)\s*[*†‡§¶#]*\s*"
+    rf"(?:\(?\s*(?:±|\+/-|\+-)\s*(?P<uncertainty>{_DIGITS})\s*%?\s*\)?)?\s*[*†‡§¶#]*\s*"
+    r"(?P<sources>(?:\[[^\[\]]*\]\s*)*)",
+    re.IGNORECASE,
+)
+_SEPARATOR = re.compile(r"\s*(?:[,;/|]|\band\b)\s*|\s+")
+_RANGE = re.compile(r"(\d{1,4})\s*-\s*(\d{1,4})")
+_BARE_COMMA = re.compile(r"\d,\d")
+_POINT = re.compile(r"\d\.\d")
+
+
+@dataclass(frozen=True)
+class CellScore:
+    """One number of a cell: digits with a decimal point, the written form, whether it has `%`, its ± and sources."""
+
+    text: str
+    written: str
+    percent: bool = False
+    uncertainty: str = ""
+    sources: tuple[str, ...] = ()
+
+
+def is_empty(text: str) -> bool:
+    """True where a table says that there is no score: blank, a dash, n/a."""
+    return clean(text).strip("*†‡ ").casefold() in _EMPTY
+
+
+def decimal_mark(texts: Iterable[str]) -> str:
+    """The decimal mark of a column: `,` where commas stand between digits and no point does, else `.`."""
+    commas = False
+    for text in texts:
+        if len(text) > LONGEST:
+            continue
+        outside = re.sub(r"\[[^\[\]]*\]", " ", clean(text))
+        if _POINT.search(outside):
+            return "."
+        commas = commas or _BARE_COMMA.search(outside) is not None
+    return "," if commas else "."
+
+
+def parse_cell(text: str, mark: str = ".") -> list[CellScore]:
+    """The numbers of one cell, none for an empty one; `ScoreTextError` when something in it has no single meaning."""
+    if len(text) > LONGEST:
+        raise ScoreTextError(f"{len(text)} characters are no cell of scores (at most {LONGEST})")
+    plain = clean(text)
+    if is_empty(plain):
+        return []
+    found: list[CellScore] = []
+    position = 0
+    while position < len(plain):
+        match = _ITEM.match(plain, position)
+        if match is None:
+            raise ScoreTextError(f"{_shown(plain[position:])} is not a score")
+        number = match["number"]
+        _refuse_comma(number, match["uncertainty"] or "", mark)
+        uncertainty = (match["uncertainty"] or "").replace(",", ".")
+        sources = tuple(
+            source for part in re.findall(r"\[([^\[\]]*)\]", match["sources"]) for source in split_marks(part)
+        )
+        written = number + match["percent"]
+        found.append(CellScore(number.replace(",", "."), written, bool(match["percent"]), uncertainty, sources))
+        position = match.end()
+        if position == len(plain):
+            break
+        separator = _SEPARATOR.match(plain, position)
+        if separator is None and not match[0].endswith((" ", "]")):
+            raise ScoreTextError(f"{_shown(plain[position:])} follows {number!r} without a separator")
+        position = separator.end() if separator else position
+    return found
+
+
+def _refuse_comma(number: str, uncertainty: str, mark: str) -> None:
+    for text in (number, uncertainty):
+        if "," in text and mark == ".":
+            raise ScoreTextError(f"{text!r} may be one number or two: other cells of this column use a decimal point")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def split_marks(text: str) -> list[str]:
+    """The reference marks of one bracket: `16, 22` or `16-18`."""
+    found: list[str] = []
+    for part in re.split(r"[,;\s]+", text.replace("–", "-").strip()):
+        span = _RANGE.fullmatch(part)
+        if span and 0 < int(span[2]) - int(span[1]) <= 50:
+            found.extend(str(value) for value in range(int(span[1]), int(span[2]) + 1))
+        elif part:
+            found.append(part)
+    return found
+
+
+def percentages(cells: Sequence[CellScore], unit: str = "") -> list[Printed | ScoreTextError]:
+    """The exact percentage of each number of one column, or why it has none.
+
+    Percent and fractions of one may be mixed: a bare number up to 1 is a fraction when it has two decimals more than
+    the column's percentages, a percentage when it has no more decimals than they, and is refused in between.
+    """
+    bare = [(cell, Decimal(cell.text)) for cell in cells]
+    sure = [_decimals(value) for cell, value in bare if cell.percent or value > 1]
+    small = [_decimals(value) for cell, value in bare if not cell.percent and 0 <= value <= 1]
+    found: list[Printed | ScoreTextError] = []
+    for cell, value in bare:
+        try:
+            reading = "percent" if cell.percent or value > 1 or value < 0 else unit or _small_unit(value, sure, small)
+            found.append(printed(cell.text, reading))
+        except ScoreTextError as error:
+            found.append(error)
+    return found
+
+
+def _decimals(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _small_unit(value: Decimal, sure: Sequence[int], small: Sequence[int]) -> str:
+    decimals = _decimals(value)
+    if value == 0 and decimals < FRACTION_DECIMALS:
+        return "percent"
+    if sure:
+        if decimals <= max(sure):
+            return "percent"
+        if decimals >= max(sure) + 2:
+            return "fraction"
+    elif max(small) >= FRACTION_DECIMALS or (len(small) > 1 and max(small) == 2):
+        return "fraction"
+    raise ScoreTextError(f"'{value}' may be {value} % or a fraction of one: write {value}% or {value * 100}%")
