@@ -1,0 +1,116 @@
+"""Benchmarks in HumanEvalPack's shape: HumanEvalFix with tests or with docs, and bugfix-mini."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+from engine.benchmarks.languages import LANGUAGES, Language
+from engine.benchmarks.rows import Row
+from engine.errors import BenchmarkError
+from engine.protocols import Limits, Problem, Program
+
+STANDARD_IMPORTS = (
+    "import math", "import re", "import sys", "import copy", "import datetime", "import itertools",
+    "import collections", "import heapq", "import statistics", "import functools", "import hashlib",
+)  # fmt: skip
+NUMPY_IMPORTS = ("import numpy", "import numpy as np")
+STAR_IMPORTS = ("import string", "from typing import *", "from collections import *")
+
+HARNESS_PRELUDE = "\n".join((*STANDARD_IMPORTS, *NUMPY_IMPORTS, *STAR_IMPORTS))
+"""The sixteen lines that the harness puts before every Python candidate: missing imports are forgiven."""
+
+PLAIN_PRELUDE = "\n".join((*STANDARD_IMPORTS, *STAR_IMPORTS))
+"""The harness's import lines without numpy, for problems that never need it."""
+
+PROBLEM_FIELDS = ("task_id", "entry_point", "buggy_solution", "canonical_solution", "test", "bug_type")
+
+
+@dataclass(frozen=True, eq=False)
+class FixBenchmark:
+    """Bug fixing: the model sees a buggy function with its tests or its docs, and the tests decide.
+
+    `rows` are HumanEvalPack's; `docs` chooses the variant that shows the docstring instead of the tests; `source` goes
+    into `facts` as it is.
+    """
+
+    name: str
+    language: Language
+    docs: bool
+    rows: Sequence[Row]
+    prelude: str
+    limits: Limits
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def stop_words(self) -> tuple[str, ...]:
+        """The harness's stop words for this language."""
+        return self.language.stop_words
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems, in the file's order."""
+        return tuple(fix_problem(row, self.language, docs=self.docs) for row in self.rows)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash over the problems as read, which includes the variant."""
+        text = json.dumps([asdict(problem) for problem in self.problems], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def program(self, problem: Problem, candidate: str) -> Program:
+        """Import lines, candidate and tests, as the harness joins them; `BenchmarkError` unless in Python."""
+        if self.language.name != "python":
+            raise BenchmarkError(
+                f"{self.name}: judging {self.language.prefix} programs is not supported yet (no toolchain); "
+                "prompts and extraction work: to get scores, choose a benchmark that ends in -python"
+            )
+        # The harness strips import lines and candidate as one text, so only the candidate's end changes.
+        return Program(self.prelude, candidate.rstrip(), problem.test, problem.entry_point)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Source, revision, licence and size, for the report."""
+        return {
+            "name": self.name,
+            "language": self.language.name,
+            "variant": "docs" if self.docs else "tests",
+            "problems": len(self.problems),
+            "sha256": self.sha256,
+            "cpu_limit_s": self.limits.cpu_s,
+            "prelude": self.prelude.splitlines(),
+            **self.source,
+        }
+
+
+def fix_problem(row: Row, language: Language, *, docs: bool) -> Problem:
+    """One row as the harness shows it (bigcode-evaluation-harness 8fc5bae, `humanevalpack.py`)."""
+    header = row["prompt"] if docs else language.main + row["declaration"]
+    shown = header + row["buggy_solution"]
+    return Problem(
+        task_id=row["task_id"],
+        entry_point=row["entry_point"],
+        header=header,
+        context=shown if docs else shown + "\n" + row["test"],
+        instruction=f"Fix bugs in {row['entry_point']}.",
+        test="\n" + row["test"],
+        canonical=row["canonical_solution"],
+        buggy=row["buggy_solution"],
+        bug_type=row.get("bug_type", "unknown"),
+        extra={name: text for name, text in row.items() if name not in PROBLEM_FIELDS},
+    )
+
+
+def check_language(rows: Sequence[Row], language: Language, source: str) -> None:
+    """Raise `BenchmarkError` when rows carry the task ids of another language."""
+    others = {other.prefix: other.name for other in LANGUAGES.values() if other is not language}
+    for row in rows:
+        prefix = row["task_id"].partition("/")[0]
+        if prefix in others:
+            raise BenchmarkError(
+                f"{source}, field 'task_id': {row['task_id']!r} is a problem of {others[prefix]}, expected "
+                f"{language.prefix}/...: choose the benchmark that ends in -{others[prefix]} or another file"
+            )

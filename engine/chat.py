@@ -1,0 +1,90 @@
+"""A model's own chat template, rendered in another process: it comes with a downloaded file and is not trusted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from engine.errors import TemplateError
+from engine.protocols import Model
+
+CHILD = Path(__file__).with_name("chat_child.py")
+WALL_S = 60.0
+"""Seconds a whole benchmark's prompts may take to render; they take about a third of one."""
+
+NO_TEMPLATE = "the model's file holds no chat template; choose another template, such as 'instruct'"
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """The Jinja text of a model's file, with the tokens it may write and whether the tokenizer puts bos first."""
+
+    text: str
+    bos_token: str = ""
+    eos_token: str = ""
+    adds_bos: bool = False
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """One rendered prompt, or why there is none: `problem` empty when it worked, `line` of the template where known.
+
+    `bos_removed` says that the template began with the bos token, which the tokenizer adds and so was taken away.
+    """
+
+    text: str = ""
+    problem: str = ""
+    line: int | None = None
+    bos_removed: bool = False
+
+
+def chat_template(model: Model) -> ChatTemplate | None:
+    """The chat template of a loaded model; None when its file has none."""
+    if not model.chat_template:
+        return None
+    tokens = model.special_tokens
+    # The empty text tokenizes to the bos token alone where the file asks for it, and to nothing elsewhere.
+    adds_bos = len(model.tokenize("")) > 0
+    return ChatTemplate(model.chat_template, tokens.get("bos_token", ""), tokens.get("eos_token", ""), adds_bos)
+
+
+@lru_cache(maxsize=32)
+def render_turns(chat: ChatTemplate, turns: tuple[str, ...]) -> tuple[Rendered, ...]:
+    """Each user turn with the generation prompt after it, all in one limited child process; failures are values."""
+    job = {"template": chat.text, "turns": turns, "tokens": {"bos_token": chat.bos_token, "eos_token": chat.eos_token}}
+    environment = {name: value for name, value in os.environ.items() if name in ("LD_LIBRARY_PATH", "LANG")}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", str(CHILD)],
+            input=json.dumps(job).encode(),
+            capture_output=True,
+            timeout=WALL_S,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return (Rendered(problem=f"did not finish within {WALL_S:g} s"),) * len(turns)
+    except OSError as error:
+        raise TemplateError(
+            f"template 'chat': its renderer does not start ({error}); check the Python installation"
+        ) from error
+    if done.returncode != 0:
+        return (Rendered(problem=_death(done.returncode, done.stderr)),) * len(turns)
+    return tuple(_rendered(chat, **answer) for answer in json.loads(done.stdout))
+
+
+def _rendered(chat: ChatTemplate, text: str = "", problem: str = "", line: int | None = None) -> Rendered:
+    twice = chat.adds_bos and bool(chat.bos_token) and text.startswith(chat.bos_token)
+    return Rendered(text[len(chat.bos_token) :] if twice else text, problem, line, bos_removed=twice)
+
+
+def _death(code: int, stderr: bytes) -> str:
+    if code < 0:
+        return f"ended by signal {-code}: it exceeds the limits of CPU time or memory"
+    last = stderr.decode(errors="replace").strip().splitlines()
+    return f"its renderer failed: {last[-1] if last else f'exit status {code}'}"
