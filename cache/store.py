@@ -41,7 +41,8 @@ class StoredGeneration:
     def covers(self, limit: int, cuts: tuple[str, ...]) -> bool:
         """True when asking again for `limit` new tokens, to be read by the rules `cuts`, could show nothing new.
 
-        A reply that ended by itself is whole; one as long as the limit is its prefix; one that ended because every rule had
+        A reply that ended by itself is whole; one as long as the limit is its prefix; one that ended because every
+        rule had
         reached its cut serves those rules only.
         """
         if self.stop == "end" or len(self.tokens) >= limit:
@@ -150,7 +151,9 @@ class Store:
         outcomes: Sequence[StoredOutcome] = (),
         events: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Keep what a worker has found since its last call, all of it or nothing, so that no event names what is not there."""
+        """Keep what a worker has found since its last call, all of it or nothing, so that no event names what is not
+        there.
+        """
         with self._write() as db:
             _put_generations(db, generations)
             _put_outcomes(db, outcomes)

@@ -11,7 +11,8 @@ from typing import Any
 class Started:
     """A run began or went on.
 
-    `configurations` are `Configuration.as_dict()` by id; `problems` the task ids by benchmark; `passes` and `generations`
+    `configurations` are `Configuration.as_dict()` by id; `problems` the task ids by benchmark; `passes` and
+    `generations`
     count after sharing; `stored` counts the samples that an earlier life of this run has judged.
     """
 
@@ -25,7 +26,9 @@ class Started:
 
 @dataclass(frozen=True)
 class ReferenceChecked:
-    """The gate before any model runs: correct bodies that passed, buggy bodies that failed, and the task ids that did not."""
+    """The gate before any model runs: correct bodies that passed, buggy bodies that failed, and the task ids that did
+    not.
+    """
 
     benchmark: str
     correct: int
@@ -36,7 +39,9 @@ class ReferenceChecked:
 
 @dataclass(frozen=True)
 class ModelLoaded:
-    """Weights are in memory; `card` is `ModelCard` as plain data, `width` the fixed number of sequences decoded together."""
+    """Weights are in memory; `card` is `ModelCard` as plain data, `width` the fixed number of sequences decoded
+    together.
+    """
 
     model: str
     precision: str
@@ -47,7 +52,9 @@ class ModelLoaded:
 
 @dataclass(frozen=True)
 class PassStarted:
-    """A pass (one precision, template and decoding over all problems) began; `configurations` are the ids that read it."""
+    """A pass (one precision, template and decoding over all problems) began; `configurations` are the ids that read
+    it.
+    """
 
     index: int
     label: str

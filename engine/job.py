@@ -11,7 +11,8 @@ from engine.settings import Configuration
 
 @dataclass(frozen=True)
 class Job:
-    """`models` maps a study's model names to file specs; `data` benchmark names to local paths (absent: hub or embedded).
+    """`models` maps a study's model names to file specs; `data` benchmark names to local paths (absent: hub or
+    embedded).
 
     `width` 0 means the device's default; `threads` 0 the free cores; `level` "" the best sandbox level there is.
     """

@@ -1,4 +1,4 @@
-"""One prompt group through one loaded model: which replies are asked for, and which configuration reads what of each."""
+"""One prompt group through one loaded model: which replies are asked for, and what configurations read of each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from cache.keys import generation_key, stream_seed
 from cache.store import StoredGeneration, StoredOutcome
 from engine import extraction, prompts
+from engine.benchmarks.languages import language_of
+from engine.chat import chat_template
 from engine.events import Generated
 from engine.judging import Candidate, JudgePool
 from engine.plan import Pass, PromptGroup
@@ -67,13 +69,16 @@ class GroupRun:
         self._first_index = first_index
         self._todo = todo
         self._waiting: dict[str, list[Asked]] = {}
-        eos = model.special_tokens.get("eos_token", "")
-        self._stop_words = prompts.stop_words(benchmark, group.template, eos)
-        self._chat = prompts.ChatTemplate(model.chat_template, model.special_tokens)
+        self._eos = model.special_tokens.get("eos_token", "")
+        self._stop_words = prompts.stop_words(benchmark, group.template, self._eos)
+        self._chat = chat_template(model)
         self.pace = Pace()
 
     def run(self, tick: Callable[[], bool]) -> bool:
-        """Go through all replies; False when `tick` ended it before its end. `TemplateError` when a prompt fails to render."""
+        """Go through all replies; False when `tick` ended it before its end. `TemplateError` when a prompt fails to
+        render.
+        """
+        extraction.check_template(self._group.template)
         alive = True
         started = time.monotonic()
 
@@ -128,8 +133,9 @@ class GroupRun:
 
     def _cuts(self, reader: Pass) -> tuple[str, ...]:
         """Names of the cut rules that may end a reply, each with what it depends on."""
+        language = language_of(self._benchmark.name).name
         words = hashlib.sha256("\x00".join(self._stop_words).encode()).hexdigest()[:8]
-        return tuple(f"{name}:{self._benchmark.language}:{words}" for name in reader.extractions)
+        return tuple(f"{name}:{language}:{words}" for name in reader.extractions)
 
     def _finish(self, generation: Generation) -> None:
         waiting = self._waiting.pop(generation.key)
@@ -183,7 +189,13 @@ class GroupRun:
 
     def _program(self, configuration: Configuration, problem: Problem, text: str) -> str:
         return extraction.extract(
-            configuration.extraction, self._benchmark, problem, text, self._stop_words, prefill=configuration.prefill
+            configuration.extraction,
+            self._benchmark,
+            problem,
+            self._group.template,
+            text,
+            prefill=configuration.prefill,
+            eos_token=self._eos,
         )
 
 

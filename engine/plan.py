@@ -85,7 +85,9 @@ class Plan:
 
 
 def make_plan(configurations: Iterable[Configuration], *, early_first: bool = True) -> Plan:
-    """The fewest passes; with `early_first` the very first decoding runs alone, at the price of one more prefill of its prompts."""
+    """The fewest passes; with `early_first` the very first decoding runs alone, at the price of one more prefill of
+    its prompts.
+    """
     by_load: dict[tuple[str, str], dict[tuple[str, str, bool], dict[tuple[Decoding, int], list[Configuration]]]] = {}
     for c in configurations:
         groups = by_load.setdefault((c.model, c.precision), {})

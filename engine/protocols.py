@@ -12,13 +12,17 @@ from typing import Any, Protocol
 from engine.settings import Decoding
 
 STOPS = ("end", "limit", "cut", "no room")
-"""Why a generation ended: the model's end token, the token limit, every asked-for cut reached, or no room after the prompt."""
+"""Why a generation ended: the model's end token, the token limit, every asked-for cut reached, or no room after the
+prompt.
+"""
 
 OUTCOMES = (
     "passed", "failed", "exception", "syntax error", "timeout", "memory", "crash", "exited early",
     "answer not data", "refused", "no room", "unavailable",
 )  # fmt: skip
-"""What a program showed. Only `passed` counts as a pass; `unavailable` is no answer at all and never counts as a failure."""
+"""What a program showed. Only `passed` counts as a pass; `unavailable` is no answer at all and never counts as a
+failure.
+"""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,9 @@ class Sandbox(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything about this sandbox that may change an outcome (Python version, level, mode), for the outcome's key."""
+        """Everything about this sandbox that may change an outcome (Python version, level, mode), for the outcome's
+        key.
+        """
         ...
 
     def run(self, program: Program, limits: Limits) -> Outcome:
@@ -121,7 +127,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Generation:
-    """One raw reply: text and token ids without the end token, why it ended (out of STOPS), wall seconds in its slot."""
+    """One raw reply: text and token ids without the end token, why it ended (of STOPS), wall seconds in its slot."""
 
     key: str
     text: str

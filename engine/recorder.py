@@ -12,7 +12,9 @@ FLUSH_SECONDS = 0.05
 
 
 class Recorder:
-    """Keeps what one run finds; what is not yet committed can already be looked up. Not thread-safe: one thread owns it."""
+    """Keeps what one run finds; what is not yet committed can already be looked up. Not thread-safe: one thread owns
+    it.
+    """
 
     def __init__(self, store: Store, run: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.store = store

@@ -64,7 +64,9 @@ class Runner:
         self._pool: JudgePool
 
     def run(self) -> str:
-        """Run to the end: `finished` or `stopped`. Errors that end the whole run are raised, with what was found kept."""
+        """Run to the end: `finished` or `stopped`. Errors that end the whole run are raised, with what was found
+        kept.
+        """
         sandbox = self._parts.sandbox()
         try:
             self._start(sandbox)
@@ -113,18 +115,19 @@ class Runner:
         key = f"reference:{benchmark.sha256}:{sandbox.identity}"
         found = self._recorder.store.fact(key)
         if found is None:
-            check = reference_check(benchmark, sandbox)
+            check = reference_check(benchmark, sandbox, free_cores())
             found = {
                 "benchmark": benchmark.name, "correct": check.correct, "buggy": check.buggy,
-                "total": check.total, "wrong": list(check.wrong),
+                "total": check.problems, "wrong": [f"{task_id} ({how})" for task_id, how in check.wrong],
             }  # fmt: skip
         self._recorder.event(ReferenceChecked(**found))
         self._recorder.flush()
         if found["wrong"]:
             raise BenchmarkError(
-                f"{benchmark.name}: the reference check failed before any model ran: {found['correct']}/{found['total']} "
-                f"correct bodies passed, {found['buggy']}/{found['total']} buggy ones failed; wrong: "
-                f"{', '.join(found['wrong'][:8])}. Compare the data file's hash, or report the problem"
+                f"{benchmark.name}: the reference check failed before any model ran: "
+                f"{found['correct']}/{found['total']} correct bodies passed, "
+                f"{found['buggy']}/{found['total']} buggy ones failed; wrong: {', '.join(found['wrong'][:8])}. "
+                "Compare the data file's hash, or report the problem"
             )
         self._recorder.store.put_fact(key, found)
 

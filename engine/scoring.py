@@ -22,7 +22,8 @@ def pass_at_k(samples: int, passed: int, k: int) -> Fraction:
 class Score:
     """One configuration's passes so far; meets `literature.records.Measurement`.
 
-    `passes[i]` and `judged[i]` count samples of problem i in the benchmark's order. An unavailable outcome is not judged.
+    `passes[i]` and `judged[i]` count samples of problem i in the benchmark's order. An unavailable outcome is not
+    judged.
     """
 
     configuration: Configuration

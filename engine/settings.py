@@ -12,12 +12,14 @@ from typing import Any
 from engine.errors import SettingsError
 
 PRECISIONS = ("f32", "f16", "bf16", "q8_0", "q4_k_m", "q4_0", "as released")
-EXTRACTIONS = ("harness", "raw", "first_fence")
+EXTRACTIONS = ("harness", "raw", "first_fence", "prompt+body", "all_fences", "smart")
 
 
 @dataclass(frozen=True, order=True)
 class Decoding:
-    """How the next token is chosen: greedy at temperature 0, else sampled from the top_p nucleus of the top_k best (0: all)."""
+    """How the next token is chosen: greedy at temperature 0, else sampled from the top_p nucleus of the top_k best
+    (0: all).
+    """
 
     temperature: float = 0.0
     top_p: float = 0.95

@@ -1,6 +1,7 @@
 """The engine's own process: `python -P -m engine.worker RUN --store PATH` works on one run until it ends or is told to.
 
-Its standard error is the run's log. Exit: 0 finished or stopped by wish, 3 the engine failed (the reason is in the run's row).
+Its standard error is the run's log. Exit: 0 finished or stopped by wish, 3 the engine failed (the reason is in the
+run's row).
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def work(store: Store, run: int) -> int:
 
 
 def _end(store: Store, recorder: Recorder, run: int, state: str, detail: str) -> None:
-    # A full disk has its own message on stderr; the state then stays as it was, which reads as "died", with that message.
+    # A full disk has its own message on stderr; the state then stays as it was, which reads as "died", with that
+    # message.
     with contextlib.suppress(StoreError):
         recorder.event(StateChanged(state, detail))
         recorder.flush()

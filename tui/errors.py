@@ -1,10 +1,20 @@
 """Errors of the front.
 
-StudyError      a study file is wrong: names the file, the key, what was expected
+FrontError
+├── StudyError      a study file is wrong: names the file, the key, what was expected
+└── OptionError     a command's options do not go together, or a value is not understood
 """
 
 from __future__ import annotations
 
 
-class StudyError(Exception):
+class FrontError(Exception):
+    """Wrong input at the front; its text is one sentence that names the place and the remedy."""
+
+
+class StudyError(FrontError):
     """A study file is missing, is no TOML, or holds a key or value that is not understood."""
+
+
+class OptionError(FrontError):
+    """A command's options do not go together, or a value is not understood."""

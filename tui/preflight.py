@@ -1,4 +1,6 @@
-"""What a study would cost, before anything starts: counts are exact, times and sizes are estimates that say their basis."""
+"""What a study would cost, before anything starts: counts are exact, times and sizes are estimates that say their
+basis.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ BYTES_PER_REPLY = 700
 
 
 def estimate(study: Study, store: Store) -> Preflight:
-    """Counts after sharing, and estimates from the last measured pace of these files here, else from stated assumptions."""
+    """Counts after sharing, and estimates from the last measured pace of these files here, else from stated
+    assumptions.
+    """
     files = {model.name: model.file for model in study.models}
     benchmarks = {name: open_benchmark(name, study.data or None) for name in study.grid.benchmark}
     sizes = {name: len(benchmark.problems) for name, benchmark in benchmarks.items()}

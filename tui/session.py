@@ -15,7 +15,8 @@ from tui.study import Study
 class Preflight:
     """What a study would cost before anything starts.
 
-    Counts after sharing: `configurations` of the grid, `passes` over the problems, `loads` of weights, `generations` to be
+    Counts after sharing: `configurations` of the grid, `passes` over the problems, `loads` of weights, `generations`
+    to be
     kept, of which `stored` exist already, `naive` without sharing; `tokens`, `seconds` and `bytes` are estimates, and
     `basis` says what they rest on.
     """
@@ -35,7 +36,8 @@ class Preflight:
 
 @dataclass(frozen=True)
 class Status:
-    """A run's state as seen from outside: `none`, `created`, `running`, `paused`, `stopped`, `finished`, `failed`, `died`.
+    """A run's state as seen from outside: `none`, `created`, `running`, `paused`, `stopped`, `finished`, `failed`,
+    `died`.
 
     `died` is a worker that is gone without a last word; `detail` then holds the last lines of its stderr.
     """

@@ -1,4 +1,4 @@
-"""The study file: a literature table, a benchmark, models and a grid, as one TOML file that reads back what it wrote."""
+"""The study file: a literature table, a benchmark, models and a grid, as one TOML file that reads back as written."""
 
 from __future__ import annotations
 

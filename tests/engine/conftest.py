@@ -1,0 +1,146 @@
+"""Fakes at the engine's seams: a model, a benchmark and a sandbox that are instantaneous and deterministic."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from cache.store import Store
+from engine.protocols import Generation, Limits, ModelCard, Outcome, Problem, Program, Request
+
+
+@dataclass
+class FakeModel:
+    """Replies are a function of the request alone: a body that is right or wrong by a hash of prompt, file and stream.
+
+    Requests finish in a shuffled order (`shuffle`), as from a batch; `made` counts the replies made by every fake model.
+    """
+
+    name: str = "fake"
+    precision: str = "f16"
+    shuffle: int = 0
+    made: list[str] = field(default_factory=list)
+    chat_template: str = ""
+    special_tokens: Mapping[str, str] = field(default_factory=lambda: {"eos_token": "</s>"})
+    closed: bool = False
+
+    @property
+    def card(self) -> ModelCard:
+        file = hashlib.sha256(f"{self.name}/{self.precision}".encode()).hexdigest()
+        return ModelCard(
+            name=self.name, path=f"{self.name}.gguf", sha256=file, source_sha256=file, recipe=self.precision,
+            architecture="fake", parameters=1, template_sha256="", tensor_types={}, numerics={"width": "4"},
+        )  # fmt: skip
+
+    def tokenize(self, prompt: str) -> tuple[int, ...]:
+        return tuple(prompt.encode())
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        return bytes(tokens).decode()
+
+    def reply(self, request: Request) -> Generation:
+        text = f"{request.prompt}/{request.decoding}/{self.card.sha256}"
+        text += "" if request.decoding.greedy else f"/{request.stream}"
+        draw = int(hashlib.sha256(text.encode()).hexdigest(), 16)
+        body = f"\n    return {'good' if draw % 3 == 0 else 'bad'}{draw % 997}"
+        full = body + "x" * (draw % 40) + "\nThat is all."
+        for end in range(1, min(len(full), request.limit) + 1):
+            if request.done(full[:end]):
+                return Generation(request.key, full[:end], tuple(full[:end].encode()), "cut")
+        stop = "end" if len(full) <= request.limit else "limit"
+        cut = full[: request.limit]
+        return Generation(request.key, cut, tuple(cut.encode()), stop)
+
+    def generate(
+        self, requests: Iterator[Request] | Sequence[Request], tick: Callable[[], bool] = lambda: True
+    ) -> Iterator[Generation]:
+        order = random.Random(self.shuffle)
+        slots: list[Request] = []
+        for request in requests:
+            slots.append(request)
+            while len(slots) >= 4:
+                if not tick():
+                    return
+                yield self._finish(slots.pop(order.randrange(len(slots))))
+        while slots and tick():
+            yield self._finish(slots.pop(order.randrange(len(slots))))
+
+    def _finish(self, request: Request) -> Generation:
+        self.made.append(request.key)
+        return self.reply(request)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class FakeBenchmark:
+    """Problems named P/0, P/1, ...; a program passes in the fake sandbox when its candidate holds `good`."""
+
+    size: int = 6
+    name: str = "fake-python"
+    language: str = "python"
+    stop_words: tuple[str, ...] = ("\nclass", "\ndef", "\n#", "\n@", "\nprint", "\nif", "\nassert")
+    limits: Limits = field(default_factory=Limits)
+    sha256: str = "0" * 64
+    docs: bool = False
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(
+            Problem(
+                task_id=f"P/{i}", entry_point=f"f{i}", header=f"def f{i}(x):\n",
+                context=f"def f{i}(x):\n    return bad{i}\n", instruction=f"Fix bugs in f{i}.", test=f"check(f{i})", canonical=f"    return good{i}\n",
+                buggy=f"    return bad{i}\n",
+            )
+            for i in range(self.size)
+        )  # fmt: skip
+
+    def program(self, problem: Problem, candidate: str) -> Program:
+        return Program("", candidate, problem.test, problem.entry_point)
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"source": "made for a test"}
+
+
+@dataclass
+class FakeSandbox:
+    """Reads the candidate instead of running it; `runs` holds each program it was given."""
+
+    level: str = "fake"
+    identity: str = "fake"
+    runs: list[Program] = field(default_factory=list)
+    broken: bool = False
+    closed: bool = False
+
+    def run(self, program: Program, limits: Limits) -> Outcome:
+        self.runs.append(program)
+        if self.broken and "def f3" in program.candidate and "That is all" in program.candidate:
+            return Outcome("unavailable", "the judge is gone", level=self.level)
+        return Outcome("passed" if "good" in program.candidate else "failed", level=self.level)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def store(tmp_path: Any) -> Iterator[Store]:
+    """A real, empty store."""
+    found = Store(tmp_path / "store.sqlite")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def fakes() -> Any:
+    """The fake classes, for tests that build their own."""
+
+    class Fakes:
+        Model, Benchmark, Sandbox = FakeModel, FakeBenchmark, FakeSandbox
+
+    return Fakes

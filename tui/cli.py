@@ -1,0 +1,189 @@
+"""The command line: what can be typed, and which exit status each ending has.
+
+stdout is the result, stderr the rest. Exit: 0 done, 1 a stated expectation was not met, 2 wrong input, 3 the engine
+failed,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+DONE, UNMET, WRONG_INPUT, ENGINE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def run_cli(arguments: Sequence[str]) -> int:
+    """Parse and run one command; every expected error becomes one line on stderr and its exit status."""
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    from cache.errors import CacheError
+    from engine.errors import BenchmarkError, EngineError, SettingsError
+    from literature.errors import LiteratureError
+    from tui.errors import FrontError
+
+    try:
+        status: int = options.action(options)
+        return status
+    except (FrontError, LiteratureError, BenchmarkError, SettingsError) as error:
+        return _say(error, WRONG_INPUT)
+    except (EngineError, CacheError) as error:
+        return _say(error, ENGINE_FAILED)
+    except KeyboardInterrupt:
+        return _say("interrupted; everything found so far is kept", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of a pipe has gone: nothing is wrong. Python must not complain again when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+
+
+def _say(error: object, status: int) -> int:
+    print(f"scoretrace: {error}", file=sys.stderr)
+    return status
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The whole command line; importing this needs nothing but the standard library."""
+    parser = argparse.ArgumentParser(
+        prog="scoretrace",
+        description="Find out which evaluation settings a published code-benchmark score came from.",
+        epilog="Without a command the app opens. Data lies in SCORETRACE_HOME, else in the user's data folder.",
+    )
+    parser.add_argument("--version", action="version", version=f"scoretrace {_version()}")
+    parser.set_defaults(action=_lazy("headless", "open_app"), study=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _app_commands(commands)
+    _study_commands(commands)
+    _step_commands(commands)
+    return parser
+
+
+def _version() -> str:
+    try:
+        return version("scoretrace")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _lazy(module: str, name: str) -> object:
+    """An action whose module is imported when it runs, so that --help is instant."""
+
+    def action(options: argparse.Namespace) -> int:
+        import importlib
+
+        status: int = getattr(importlib.import_module(f"tui.{module}"), name)(options)
+        return status
+
+    return action
+
+
+_Commands = argparse._SubParsersAction  # type: ignore[type-arg]
+
+
+def _add(commands: _Commands, name: str, module: str, function: str, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(action=_lazy(module, function))
+    return parser
+
+
+def _format(parser: argparse.ArgumentParser, default: str = "plain") -> None:
+    parser.add_argument("--format", choices=("plain", "json", "jsonl"), default=default, help=f"default: {default}")
+
+
+def _app_commands(commands: _Commands) -> None:
+    demo = _add(
+        commands, "demo", "headless", "demo", "open the embedded study and run it; plain lines without a terminal"
+    )
+    demo.add_argument("--plain", action="store_true", help="plain lines even in a terminal")
+    opened = _add(commands, "open", "headless", "open_app", "open the app on a study file")
+    opened.add_argument("study", nargs="?", help="a study TOML file")
+    doctor = _add(commands, "doctor", "doctor", "doctor", "say what this machine can do, and what to do about the rest")
+    _format(doctor)
+
+
+def _study_commands(commands: _Commands) -> None:
+    run = _add(commands, "run", "headless", "run", "run a study's grid without the app, in plain lines")
+    run.add_argument("study", nargs="?", help="a study TOML file, or none with --model and --benchmark")
+    run.add_argument(
+        "--only", action="append", default=[], metavar="ID", help="only the configuration of this id (repeatable)"
+    )
+    run.add_argument("--resume", type=int, metavar="RUN", help="go on with a run that stopped")
+    run.add_argument("--list", action="store_true", help="list the runs in the store")
+    run.add_argument(
+        "--expect", action="append", default=[], metavar="ID=COUNT", help="exit 1 unless that count is reached"
+    )
+    run.add_argument("--report", metavar="FOLDER", help="write the report there when done")
+    _grid_options(run)
+    _format(run)
+    match = _add(commands, "match", "headless", "match", "match a run's scores against the study's reported scores")
+    match.add_argument("--run", type=int, help="default: the newest run")
+    _format(match)
+    report = _add(
+        commands, "report", "headless", "report", "write a run's report: Markdown, JSON, CSV, and the study file"
+    )
+    report.add_argument("--run", type=int, help="default: the newest run")
+    report.add_argument("--out", metavar="FOLDER", default="scoretrace-report", help="default: %(default)s")
+    imported = _add(
+        commands, "import", "headless", "import_table", "read a table of reported scores and keep it as CSV"
+    )
+    imported.add_argument("table")
+    imported.add_argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help="which column holds what")
+    imported.add_argument("--out", metavar="FILE.csv", help="default: the studies folder")
+
+
+def _grid_options(run: argparse.ArgumentParser) -> None:
+    axes = run.add_argument_group("a study from options", "each axis takes a comma-separated list")
+    axes.add_argument(
+        "--model", action="append", default=[], metavar="FILE", help="GGUF path, pypi:NAME or hf:REPO/FILE@REV"
+    )
+    axes.add_argument(
+        "--reported-as", action="append", default=[], metavar="NAME", help="the model's name in the table"
+    )
+    axes.add_argument("--table", action="append", default=[], help="a shipped table's name or a path")
+    axes.add_argument("--benchmark", help="such as humanevalfixtests-python or bugfix-mini")
+    axes.add_argument("--data", default="", help="the benchmark's local JSONL file or folder (default: the hub)")
+    axes.add_argument("--template", default="instruct")
+    axes.add_argument("--prefill", default="yes", help="yes, no or yes,no: the answer starts with the function header")
+    axes.add_argument("--decoding", default="greedy", help="greedy,T=0.2,T=0.8")
+    axes.add_argument("--samples", default="1")
+    axes.add_argument("--seed", default="0")
+    axes.add_argument("--max-length", default="2048")
+    axes.add_argument("--precision", default="as released")
+    axes.add_argument("--extraction", default="harness")
+    axes.add_argument("--width", type=int, default=0, help="sequences decoded together (default: the device's)")
+
+
+def _step_commands(commands: _Commands) -> None:
+    read = _add(commands, "read", "steps", "read", "what each value of a table can be, by arithmetic alone")
+    read.add_argument("table", help="a file, or the name of a shipped table")
+    read.add_argument("--problems", type=int, metavar="N", help="default: the benchmark's size")
+    read.add_argument("--samples", type=int, default=1, metavar="n")
+    read.add_argument("--map", action="append", default=[], metavar="FIELD=COLUMN")
+    _format(read, "jsonl")
+    prompts = _add(commands, "prompts", "steps", "prompts", "the prompts of a benchmark under a template")
+    prompts.add_argument("benchmark")
+    prompts.add_argument("--data", default="")
+    prompts.add_argument("--template", required=True)
+    prompts.add_argument("--no-prefill", action="store_true", help="do not start the answer with the function header")
+    prompts.add_argument("--model", metavar="FILE", help="the GGUF whose own template `chat` renders")
+    extract = _add(commands, "extract", "steps", "extract", "replies in, candidate programs out (JSON Lines on stdin)")
+    extract.add_argument("--strategy", required=True)
+    extract.add_argument("--benchmark", default="")
+    extract.add_argument("--data", default="")
+    extract.add_argument("--template", default="instruct")
+    judge = _add(commands, "judge", "steps", "judge", "programs in, outcomes out (JSON Lines on stdin)")
+    judge.add_argument("--benchmark", default="")
+    judge.add_argument("--data", default="")
+    judge.add_argument("--level", help="sandbox level (default: the best there is)")
+    compare = _add(
+        commands, "compare", "steps", "compare", "two files of {task_id, passed}: flips, exact McNemar, resolution"
+    )
+    compare.add_argument("a")
+    compare.add_argument("b")
+    _format(compare, "json")
+    plan = _add(commands, "plan", "steps", "plan", "what a study would cost")
+    plan.add_argument("study")
+    _format(plan, "json")
