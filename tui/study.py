@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,15 @@ FORMAT = 1
 class ModelChoice:
     """One model of a study: its name here, the file to load, and the names it goes by in the literature table.
 
-    `file` is a path, `pypi:DISTRIBUTION`, or `hf:OWNER/REPO/FILE.gguf@REVISION`.
+    `file` is a path, `pypi:DISTRIBUTION`, or `hf:OWNER/REPO/FILE.gguf@REVISION`. `axes` are grid axes on which this
+    model
+    has values of its own, as they stand in TOML: a file released in 4 bits has no f32 worth running.
     """
 
     name: str
     file: str
     reported_as: tuple[str, ...] = ()
+    axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,11 @@ class Study:
 
     def configurations(self) -> list[Configuration]:
         """Every configuration of the grid, for every model, in grid order."""
-        return list(self.grid.configurations(model.name for model in self.models))
+        return [c for model in self.models for c in self.grid_of(model).configurations([model.name])]
+
+    def grid_of(self, model: ModelChoice) -> Grid:
+        """The study's grid with the model's own axes in place of the common ones."""
+        return replace(self.grid, **axes_from_toml(model.axes)) if model.axes else self.grid
 
     def with_grid(self, grid: Grid) -> Study:
         """The same study over another grid."""
@@ -55,7 +63,7 @@ class Study:
 
 _TOP = {"format", "name", "note", "tables", "data", "width", "models", "grid", "stated"}
 _GRID = tuple(axis.name for axis in fields(Grid))
-_MODEL = {"name", "file", "reported_as"}
+_MODEL = {"name", "file", "reported_as", "axes"}
 
 
 def dumps(study: Study) -> str:
@@ -74,12 +82,18 @@ def dumps(study: Study) -> str:
         body["width"] = study.width
     if study.stated:
         body["stated"] = dict(study.stated)
-    body["models"] = [
-        {"name": m.name, "file": m.file, **({"reported_as": list(m.reported_as)} if m.reported_as else {})}
-        for m in study.models
-    ]
+    body["models"] = [_model_table(model) for model in study.models]
     body["grid"] = grid
     return tomli_w.dumps(body, multiline_strings=True)
+
+
+def _model_table(model: ModelChoice) -> dict[str, Any]:
+    table: dict[str, Any] = {"name": model.name, "file": model.file}
+    if model.reported_as:
+        table["reported_as"] = list(model.reported_as)
+    if model.axes:
+        table["axes"] = {axis: list(values) for axis, values in model.axes.items()}
+    return table
 
 
 def loads(text: str, place: str = "study") -> Study:
@@ -123,6 +137,11 @@ def read_study(path: Path) -> Study:
     )
 
 
+def embedded() -> Study:
+    """The study that ships: a small model, a small benchmark, and numbers that this project measured itself."""
+    return loads((files("tui") / "data" / "demo.toml").read_text(encoding="utf-8"), "the embedded study")
+
+
 def write_study(study: Study, path: Path) -> None:
     """Write a study file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,33 +160,49 @@ def _anchored(base: Path, text: str) -> str:
 
 def _grid(place: str, body: Mapping[str, Any]) -> Grid:
     place = f"{place}: grid"
-    _known(place, body, set(_GRID))
-    values: dict[str, Any] = {}
-    for axis, found in body.items():
-        if not isinstance(found, list):
-            raise StudyError(f"{place}: key '{axis}': expected a list, found {found!r}")
-        values[axis] = tuple(found)
-    kinds: dict[str, type] = {"max_length": int, "samples": int, "seed": int, "prefill": bool}
-    for axis, found in values.items():
-        kind = kinds.get(axis, str)
-        for value in found:
-            if type(value) is not kind:
-                raise StudyError(f"{place}: key '{axis}': expected {kind.__name__} values, found {value!r}")
-    if "benchmark" not in values:
+    axes = _axes(place, body)
+    if "benchmark" not in axes:
         raise StudyError(f"{place}: key 'benchmark' is missing: expected a list such as ['humanevalfixtests-python']")
     try:
-        if "decoding" in values:
-            values["decoding"] = tuple(parse_decoding(text) for text in values["decoding"])
-        return Grid(**values)
+        return Grid(**axes_from_toml(axes))
     except SettingsError as error:
         raise StudyError(f"{place}: {error}") from None
 
 
-def _model(place: str, body: Any) -> ModelChoice:
+def _axes(place: str, body: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Axis -> values with the right types, decodings still as text."""
+    _known(place, body, set(_GRID))
+    kinds: dict[str, type] = {"max_length": int, "samples": int, "seed": int, "prefill": bool}
+    for axis, found in body.items():
+        if not isinstance(found, list):
+            raise StudyError(f"{place}: key '{axis}': expected a list, found {found!r}")
+        kind = kinds.get(axis, str)
+        for value in found:
+            if type(value) is not kind:
+                raise StudyError(f"{place}: key '{axis}': expected {kind.__name__} values, found {value!r}")
+    return {axis: tuple(values) for axis, values in body.items()}
+
+
+def axes_from_toml(axes: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """The same axes as `Grid` wants them: decodings read from their labels; `SettingsError` when one is not
+    understood.
+    """
+    found = dict(axes)
+    if "decoding" in found:
+        found["decoding"] = tuple(parse_decoding(text) for text in found["decoding"])
+    return found
+
+
+def _model(place: str, body: Any, grid: Grid) -> ModelChoice:
     if not isinstance(body, dict):
         raise StudyError(f"{place}: expected a table with 'name' and 'file', found {body!r}")
     _known(place, body, _MODEL)
-    return ModelChoice(_text(place, body, "name"), _text(place, body, "file"), _texts(place, body, "reported_as"))
+    axes = _axes(f"{place}: axes", _of(place, body, "axes", dict, {}))
+    try:
+        replace(grid, **axes_from_toml(axes))
+    except SettingsError as error:
+        raise StudyError(f"{place}: axes: {error}") from None
+    return ModelChoice(_text(place, body, "name"), _text(place, body, "file"), _texts(place, body, "reported_as"), axes)
 
 
 def _known(place: str, body: Mapping[str, Any], keys: set[str]) -> None:

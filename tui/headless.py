@@ -1,0 +1,238 @@
+"""The main steps without the app: run a study in plain lines, match, report, import; and opening the app itself."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cache.paths import store_path, studies_folder
+from cache.store import Run
+from engine.scoring import Score, fold_scores
+from tui import cli
+from tui import study as studies
+from tui.errors import OptionError
+from tui.follow import Follower, follow, summary
+from tui.lines import parse_map, print_objects
+from tui.local import LocalSession
+from tui.options import study_from_options
+from tui.reading import Literature, Matches
+from tui.study import Study
+
+
+def open_app(options: argparse.Namespace) -> int:
+    """The app, on a study file when one is named."""
+    study = studies.read_study(Path(options.study)) if options.study else None
+    return _app(study, autostart=False)
+
+
+def demo(options: argparse.Namespace) -> int:
+    """The embedded study: in the app, or in plain lines where there is no terminal."""
+    study = studies.embedded()
+    if options.plain or not (sys.stdout.isatty() and sys.stdin.isatty()):
+        session = LocalSession(store_path())
+        try:
+            return _run(session, study, only=(), form="plain", expect={}, report="")
+        finally:
+            session.close()
+    return _app(study, autostart=True)
+
+
+def _app(study: Study | None, *, autostart: bool) -> int:
+    from tui.app import run_app
+    from tui.facts import app_parts
+
+    if not (sys.stdout.isatty() and sys.stdin.isatty()):
+        raise OptionError("the app needs a terminal; `scoretrace run` and `scoretrace demo --plain` work without one")
+    session = LocalSession(store_path())
+    try:
+        return run_app(session, study, parts=app_parts(session), autostart=autostart, studies=(studies.embedded(),))
+    finally:
+        session.close()
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a study, or go on with a run, in plain lines."""
+    session = LocalSession(store_path())
+    try:
+        if options.list:
+            return _list(session, options.format)
+        expect = _expectations(options.expect)
+        if options.resume is not None:
+            session.attach(options.resume)
+            session.resume()
+            study = studies.loads(session.store.run(options.resume).study, f"run {options.resume}")
+            return _watch(session, study, options.format, expect, options.report or "")
+        study = studies.read_study(Path(options.study)) if options.study else study_from_options(options)
+        known = {configuration.id for configuration in study.configurations()}
+        for id_ in (*options.only, *expect):
+            if id_ not in known:
+                raise OptionError(
+                    f"configuration {id_!r} is not in this study; `scoretrace run --format json` names them"
+                )
+        return _run(session, study, options.only, options.format, expect, options.report or "")
+    finally:
+        session.close()
+
+
+def _run(
+    session: LocalSession, study: Study, only: Sequence[str], form: str, expect: Mapping[str, int], report: str
+) -> int:
+    if form == "plain":
+        preflight = session.preflight(study)
+        print(
+            f"{study.name}: {preflight.configurations} configurations of {preflight.problems} problems; "
+            f"{preflight.generations} generations instead of {preflight.naive}, {preflight.loads} loads; "
+            f"about {preflight.seconds / 60:.0f} min ({preflight.basis})"
+        )
+    session.start(study, only)
+    return _watch(session, study, form, expect, report)
+
+
+def _watch(session: LocalSession, study: Study, form: str, expect: Mapping[str, int], report: str) -> int:
+    literature, matches = _literature(study)
+    follower = Follower(form, lambda score: _matches_of(matches, score))
+    status = follow(session, follower)
+    if form == "json":
+        print_objects(summary(follower.scores), "json")
+    if form == "plain":
+        _print_claims(study, literature, follower.scores)
+    if report and session.run is not None:
+        _write_report(session, session.run, Path(report))
+    if status.state in ("failed", "died"):
+        print(
+            f"scoretrace: the run {status.state}: {status.detail or 'see its log'}\n"
+            f"go on with: scoretrace run --resume {session.run}   log: {session.log_path(session.run or 0)}",
+            file=sys.stderr,
+        )
+        return cli.ENGINE_FAILED
+    if status.state == "stopped":
+        print(f"scoretrace: stopped; go on with: scoretrace run --resume {session.run}", file=sys.stderr)
+        return cli.INTERRUPTED
+    return _judge_expectations(expect, follower.scores)
+
+
+def _expectations(pairs: Sequence[str]) -> dict[str, int]:
+    found = {}
+    for pair in pairs:
+        id_, _, count = pair.partition("=")
+        if not count.isdigit():
+            raise OptionError(f"--expect {pair}: expected ID=COUNT, such as --expect 0123456789abcdef=35")
+        found[id_] = int(count)
+    return found
+
+
+def _judge_expectations(expect: Mapping[str, int], scores: Mapping[str, Score]) -> int:
+    status = cli.DONE
+    for id_, count in expect.items():
+        score = scores.get(id_)
+        if score is None or not score.finished or score.passed != count:
+            print(f"scoretrace: {id_}: expected {count}, found {score.text if score else 'no score'}", file=sys.stderr)
+            status = cli.UNMET
+    return status
+
+
+def _literature(study: Study) -> tuple[Literature, Matches]:
+    literature = Literature()
+    for table in study.tables:
+        literature.add(table)
+    matches = Matches()
+    matches.bind(literature, study)
+    return literature, matches
+
+
+def _matches_of(matches: Matches, score: Score) -> str:
+    """What a finished configuration's count is consistent with, for its line."""
+    matches.mark([score.id])
+    matches.work({score.id: score}, deadline=float("inf"))
+    found = []
+    for reported in matches.reported(score.model):
+        cell = matches.cell(score.id, reported.id)
+        if cell is not None and cell.kind in ("exact", "rounding", "near", "within noise"):
+            found.append(f"{cell.kind} {reported.label}")
+    return "  · " + ", ".join(found) if found else ""
+
+
+def _print_claims(study: Study, literature: Literature, scores: Mapping[str, Score]) -> None:
+    from tui.claims import claim_lines
+
+    for line in claim_lines(study, literature, list(scores.values())):
+        print(line)
+
+
+def match(options: argparse.Namespace) -> int:
+    """Every reported score of a run's study against the run's scores."""
+    from tui.claims import claim_objects
+
+    session = LocalSession(store_path())
+    try:
+        row = _chosen(session, options.run)
+        study = studies.loads(row.study, f"run {row.id}")
+        literature, _ = _literature(study)
+        scores = list(_scores(session, row.id).values())
+        if options.format == "plain":
+            _print_claims(study, literature, {score.id: score for score in scores})
+        else:
+            print_objects(claim_objects(study, literature, scores), options.format)
+        return cli.DONE
+    finally:
+        session.close()
+
+
+def report(options: argparse.Namespace) -> int:
+    """Write a run's report."""
+    session = LocalSession(store_path())
+    try:
+        _write_report(session, _chosen(session, options.run).id, Path(options.out))
+        return cli.DONE
+    finally:
+        session.close()
+
+
+def _write_report(session: LocalSession, run_id: int, folder: Path) -> None:
+    from tui.reporting import write_report
+
+    for path in write_report(session.store, run_id, folder):
+        print(path)
+
+
+def _chosen(session: LocalSession, wanted: int | None) -> Run:
+    if wanted is not None:
+        return session.store.run(wanted)
+    runs = session.runs()
+    if not runs:
+        raise OptionError("the store holds no run yet; start one with `scoretrace run STUDY` or `scoretrace demo`")
+    return runs[0]
+
+
+def _scores(session: LocalSession, run_id: int) -> dict[str, Score]:
+    from engine.events import from_dict
+
+    return fold_scores(from_dict(body) for _, _, body in session.store.events(run_id))
+
+
+def _list(session: LocalSession, form: str) -> int:
+    rows = [{"run": row.id, "name": row.name, "state": row.state, "detail": row.detail} for row in session.runs()]
+    if form == "plain":
+        for row in rows:
+            print(f"{row['run']:>4}  {row['state']:<9} {row['name']}  {row['detail']}".rstrip())
+    else:
+        print_objects(rows, form)
+    return cli.DONE
+
+
+def import_table(options: argparse.Namespace) -> int:
+    """Read a table, say what could not be read, and keep the scores as CSV."""
+    from literature.table import read_table, write_table
+
+    table = read_table(options.table, mapping=parse_map(options.map))
+    out = Path(options.out) if options.out else studies_folder() / (Path(options.table).stem + ".csv")
+    if out.exists() and not options.out:
+        raise OptionError(f"{out} exists; name another file with --out")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_table(table.scores, out)
+    for place, text, reason in table.unread:
+        print(f"{place}: {text!r} not read: {reason}", file=sys.stderr)
+    print(f"{len(table.scores)} reported scores, {len(table.unread)} places not read -> {out}")
+    return cli.DONE

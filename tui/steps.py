@@ -1,0 +1,180 @@
+"""Single steps on files, JSON Lines in and out, so that people can check, script, or use only one of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tui.errors import OptionError
+from tui.lines import parse_map, print_objects, read_objects
+
+
+def read(options: argparse.Namespace) -> int:
+    """What each value of a table can be, by arithmetic alone."""
+    import sys
+
+    from literature.granularity import RULES, counts
+    from literature.table import read_table
+    from tui.reading import size_of
+
+    table = read_table(options.table, mapping=parse_map(options.map))
+
+    def objects() -> Iterator[dict[str, Any]]:
+        for score in table.scores:
+            problems = options.problems or size_of(score.benchmark)
+            found: dict[str, Any] = {
+                "model": score.model, "benchmark": score.benchmark, "metric": score.metric, "value": score.value,
+                "sources": list(score.sources),
+            }  # fmt: skip
+            if problems is None:
+                yield {**found, "counts": None, "nearest": None}
+                continue
+            read_as = counts(score.value, problems, options.samples)
+            found["counts"] = {rule: list(getattr(read_as, rule)) for rule in RULES}
+            found["nearest"] = {"count": read_as.nearest.count, "percent": read_as.nearest.percent}
+            yield found
+
+    print_objects(objects(), options.format)
+    for place, text, reason in table.unread:
+        print(f"{place}: {text!r} not read: {reason}", file=sys.stderr)
+    return 0
+
+
+def prompts(options: argparse.Namespace) -> int:
+    """The prompts of a benchmark under a template, exactly as tokenised, with the stop words."""
+    from engine.benchmarks import open_benchmark
+    from engine.chat import ChatTemplate
+    from engine.prompts import CHAT, render, stop_words
+
+    benchmark = open_benchmark(options.benchmark, options.data or None)
+    chat: ChatTemplate | None = None
+    if options.template == CHAT:
+        if not options.model:
+            raise OptionError("--template chat needs --model FILE: the GGUF that holds the chat template")
+        chat = _chat_of_file(options.model)
+    words = list(stop_words(benchmark, options.template, chat.eos_token if chat else ""))
+    print_objects(
+        (
+            {
+                "task_id": problem.task_id,
+                "prompt": render(options.template, benchmark, problem, prefill=not options.no_prefill, chat=chat),
+                "stop_words": words,
+            }
+            for problem in benchmark.problems
+        ),
+        "jsonl",
+    )
+    return 0
+
+
+def _chat_of_file(spec: str) -> Any:
+    """A file's own chat template, read from its header: no model is loaded."""
+    from cache.files import find_model
+    from engine.chat import chat_of_file
+
+    return chat_of_file(find_model(spec).path)
+
+
+def extract(options: argparse.Namespace) -> int:
+    """Replies in, candidate programs out; without a benchmark a reply stands for itself."""
+    from engine.benchmarks import open_benchmark
+    from engine.extraction import extract as cut
+
+    benchmark = open_benchmark(options.benchmark or "bugfix-mini", options.data or None)
+    problems = {problem.task_id: problem for problem in benchmark.problems}
+
+    def objects() -> Iterator[dict[str, Any]]:
+        for found in read_objects([("task_id", "response")]):
+            problem = problems.get(found["task_id"])
+            if problem is None:
+                raise OptionError(
+                    f"task_id {found['task_id']!r} is not in {benchmark.name}; "
+                    "name the benchmark with --benchmark and its file with --data"
+                )
+            program = cut(options.strategy, benchmark, problem, options.template, found["response"])
+            yield {"task_id": found["task_id"], "program": program}
+
+    print_objects(objects(), "jsonl")
+    return 0
+
+
+def judge(options: argparse.Namespace) -> int:
+    """Programs in, outcomes out, in the order of the input; several are judged at a time."""
+    from engine.benchmarks import open_benchmark
+    from engine.protocols import Limits, Program
+    from engine.run import free_cores
+    from engine.sandbox import open_sandbox
+
+    benchmark = open_benchmark(options.benchmark, options.data or None) if options.benchmark else None
+    problems = {problem.task_id: problem for problem in benchmark.problems} if benchmark else {}
+
+    def job(found: dict[str, Any]) -> tuple[str, Any, Program, Limits]:
+        if "test" in found:
+            limit = float(found.get("timeout", 10))
+            name = "id" if "id" in found else "task_id"
+            return name, found[name], Program("", found["program"], found["test"]), Limits(limit, 5 * limit)
+        if benchmark is None or found["task_id"] not in problems:
+            raise OptionError(f"task_id {found['task_id']!r}: give its tests as 'test', or name --benchmark and --data")
+        program = benchmark.program(problems[found["task_id"]], found["program"])
+        return "task_id", found["task_id"], program, benchmark.limits
+
+    jobs = [job(found) for found in read_objects([("id", "program", "test"), ("task_id", "program")])]
+    sandbox = open_sandbox(options.level)
+    try:
+        with ThreadPoolExecutor(free_cores()) as pool:
+            outcomes = pool.map(lambda item: sandbox.run(item[2], item[3]), jobs)
+            print_objects(
+                (
+                    {
+                        name: id_, "outcome": outcome.kind, "detail": outcome.detail, "mode": outcome.mode,
+                        "level": outcome.level, "seconds": round(outcome.seconds, 4),
+                    }
+                    for (name, id_, _, _), outcome in zip(jobs, outcomes, strict=True)
+                ),
+                "jsonl",
+            )  # fmt: skip
+    finally:
+        sandbox.close()
+    return 0
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Two results over the same problems, paired."""
+    from literature.compare import compare as paired
+
+    result = paired(_passed(options.a), _passed(options.b))
+    print_objects([asdict(result)], options.format)
+    return 0
+
+
+def _passed(path: str) -> dict[str, bool]:
+    try:
+        with Path(path).open(encoding="utf-8") as stream:
+            rows = list(read_objects([("task_id", "passed")], stream))
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{path}: cannot be read: {error}; expected JSON Lines of {{task_id, passed}}") from None
+    except OptionError as error:
+        raise OptionError(str(error).replace("standard input", path)) from None
+    found = {str(row["task_id"]): row["passed"] for row in rows}
+    if len(found) != len(rows):
+        raise OptionError(f"{path}: a task_id stands twice; give one line per problem")
+    return found
+
+
+def plan(options: argparse.Namespace) -> int:
+    """What a study would cost: counts after sharing, and estimates."""
+    from cache.paths import store_path
+    from cache.store import Store
+    from tui.preflight import estimate
+    from tui.study import read_study
+
+    store = Store(store_path())
+    try:
+        print_objects([asdict(estimate(read_study(Path(options.study)), store))], options.format)
+    finally:
+        store.close()
+    return 0
