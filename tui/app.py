@@ -1,0 +1,312 @@
+"""The terminal app: one desk, one clock that brings it forward, and the screens that show it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Sequence
+from typing import ClassVar
+
+from textual.app import App
+from textual.screen import Screen
+
+from cache.store import Run
+from tui.commands import Command, Commanded, CommandProvider, bindings
+from tui.crash import write_crash
+from tui.desk import Desk
+from tui.parts import Parts
+from tui.reading import Matches
+from tui.screens.base import BaseScreen
+from tui.screens.prompt import USER_ERRORS, ChoiceScreen
+from tui.session import Session
+from tui.state import Countdown
+from tui.study import Study
+from tui.theme import MARKS, Look, themes, wants_ascii
+
+TICK = 1 / 15
+FOLD_SECONDS = 0.008
+MATCH_SECONDS = 0.010
+STATUS_SECONDS = 1.0
+LIVE = ("created", "running", "paused")
+
+class ScoretraceApp(Commanded, App[int]):
+    """Everything the screens share, and the clock that brings it forward."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "Scoretrace"
+    ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar = {CommandProvider}
+
+    TABLE: ClassVar[Sequence[Command]] = (
+        Command("1,L", "literature", "literature", "Go to: literature", "Reported scores and what arithmetic says of them."),
+        Command("2,g", "grid", "grid", "Go to: grid", "Choose settings, see what they cost, start a run."),
+        Command("3,r", "run", "run", "Go to: run", "Progress and the match matrix."),
+        Command("4,x", "report", "report", "Go to: report", "Preview the checklist report and write it."),
+        Command("5", "runs", "runs", "Go to: runs", "Recent runs: attach, resume."),
+        Command("T", "theme", "dark/light", "Theme: dark or light", "Switch between the dark and the light theme.", True),
+        Command("ctrl+p,colon", "palette", "commands", "Commands: search", "Every command by name.", True),
+        Command("q,ctrl+c", "quit", "quit", "Scoretrace: quit", "Leave; a run may go on without the app.", True),
+    )
+    BINDINGS: ClassVar = bindings(TABLE)
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+
+    def __init__(
+        self,
+        session: Session,
+        study: Study | None = None,
+        *,
+        parts: Parts | None = None,
+        studies: Sequence[Study] = (),
+        autostart: bool = False,
+        matches: Matches | None = None,
+        ascii_only: bool | None = None,
+    ) -> None:
+        # Textual drops all colour for NO_COLOR only when it may use the terminal's own colours from the start.
+        colour = not os.environ.get("NO_COLOR")
+        super().__init__(ansi_color=None if colour else True)
+        for theme in themes():
+            self.register_theme(theme)
+        self.theme = "scoretrace-dark"
+        self._colour = colour
+        self._ascii = wants_ascii() if ascii_only is None else ascii_only
+        self.look = Look(dark=True, colour=colour, ascii_only=self._ascii)
+        self.desk = Desk(session, study, studies, matches)
+        self.parts = parts or Parts()
+        self.countdown = Countdown()
+        self.run_model = ""
+        self.crash_path = ""
+        self._autostart = autostart
+        self._asked_status = 0.0
+        self._catching_up = False
+
+    @property
+    def KEY_LINE(self) -> Sequence[Command]:  # noqa: N802 - reads as a constant on screens
+        """The app's commands on every key line."""
+        return [command for command in self.TABLE if not command.hidden]
+
+    def on_mount(self) -> None:
+        """First screen, tables, clock."""
+        from tui.screens.grid import GridScreen
+        from tui.screens.literature import LiteratureScreen
+        from tui.screens.report import ReportScreen
+        from tui.screens.run import RunScreen
+        from tui.screens.runs import RunsScreen
+
+        for name, kind in (
+            ("literature", LiteratureScreen), ("grid", GridScreen), ("run", RunScreen), ("report", ReportScreen),
+            ("runs", RunsScreen),
+        ):  # fmt: skip
+            self.install_screen(kind(), name)
+        problem = ""
+        if self.desk.study is not None:
+            problem = self._attempt(lambda study=self.desk.study: self.desk.open_study(study))
+        self.push_screen("runs" if self.desk.study is None else "literature")
+        self.set_interval(TICK, self.drain)
+        if problem:
+            self.call_after_refresh(self.say, problem, warning=True)
+        elif self._autostart and self.desk.study is not None:
+            self.call_after_refresh(self.start_run)
+
+    # the clock
+
+    def drain(self) -> None:
+        """One tick: poll, fold, match, repaint what changed; each within its time box."""
+        now = time.monotonic()
+        more = self.desk.drain(now + FOLD_SECONDS)
+        state = self.desk.state
+        dirty = state.take_dirty()
+        self.desk.matches.mark(dirty)
+        screen = self.screen
+        visible = screen.visible_keys() if isinstance(screen, BaseScreen) else ()
+        dirty |= self.desk.match(time.monotonic() + MATCH_SECONDS, visible)
+        if now - self._asked_status >= STATUS_SECONDS:
+            self._asked_status = now
+            self.desk.refresh_status()
+        if isinstance(screen, BaseScreen):
+            with self.batch_update():
+                if dirty:
+                    screen.follow(dirty)
+                screen.tick()
+        if more and not self._catching_up:
+            self._catching_up = True
+            self.set_timer(0.005, self._catch_up)
+
+    def _catch_up(self) -> None:
+        """Far behind: go on at once, with a gap in which keys are answered."""
+        self._catching_up = False
+        self.drain()
+
+    # what screens ask
+
+    def mark(self, kind: str) -> tuple[str, str]:
+        """Glyph and colour role of a match class."""
+        return self.look.glyph(kind), MARKS.get(kind, MARKS["open"]).role
+
+    def go(self, place: str) -> None:
+        """Show a place, whatever is open above it."""
+        while len(self.screen_stack) > 2:
+            self.pop_screen()
+        if self.screen is not self.get_screen(place):
+            self.switch_screen(place)
+
+    def show_matches(self, configuration: str) -> None:
+        """The run screen at a configuration."""
+        from tui.screens.run import RunScreen
+
+        self.go("run")
+        screen = self.get_screen("run")
+        assert isinstance(screen, RunScreen)
+        self.call_after_refresh(screen.show_configuration, configuration)
+
+    def import_table(self, name: str) -> str:
+        """Add a table; the sentence that says what was read."""
+        count = self.desk.add_table(os.path.expanduser(name))
+        unread = len(self.desk.literature.unread)
+        return f"Read {count} reported scores from {name}" + (f"; {unread} cells could not be read" if unread else "")
+
+    # runs
+
+    def start_run(self) -> None:
+        """Start a run of the study and show it."""
+        if not self._attempt(self.desk.start):
+            self.go("run")
+
+    def attach_run(self, run: Run) -> None:
+        """Watch a run and show it."""
+        problem = self._attempt(lambda: self.desk.attach(run))
+        if self.desk.attached:
+            self.go("run")
+        if problem:
+            self.call_after_refresh(self.say, problem, warning=True)
+
+    def resume_run(self) -> None:
+        """Start a worker again for the attached run."""
+        if not self._attempt(self.desk.session.resume):
+            self.desk.refresh_status()
+            self.say("A worker takes the run up where it was; nothing is generated twice.")
+
+    def wish(self, kind: str, said: str) -> None:
+        """Ask the worker for something."""
+        if not self._attempt(lambda: self.desk.session.wish(kind)):
+            self.say(said)
+
+    def _attempt(self, act: object) -> str:
+        """Do something that may fail for a reason users understand; the reason, shown, or empty."""
+        try:
+            act()  # type: ignore[operator]
+        except USER_ERRORS as error:
+            self.say(str(error), warning=True)
+            return str(error)
+        return ""
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """One sentence on the current screen's status line."""
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, BaseScreen) and screen.is_mounted:
+                screen.say(text, warning=warning)
+                return
+
+    # commands
+
+    def do_literature(self) -> None:
+        """Go there."""
+        self.go("literature")
+
+    def why_not_grid(self) -> str:
+        """A grid belongs to a study."""
+        return "" if self.desk.study else "No study is open: choose one under 5 Runs, or start with `scoretrace demo`."
+
+    def do_grid(self) -> None:
+        """Go there."""
+        self.go("grid")
+
+    def why_not_run(self) -> str:
+        """There must be a run to look at."""
+        return "" if self.desk.attached else "No run yet: g opens the grid, where s starts one; 5 lists recent runs."
+
+    def do_run(self) -> None:
+        """Go there."""
+        self.go("run")
+
+    why_not_report = why_not_run
+
+    def do_report(self) -> None:
+        """Go there."""
+        self.go("report")
+
+    def do_runs(self) -> None:
+        """Go there."""
+        self.go("runs")
+
+    def do_palette(self) -> None:
+        """Open the palette."""
+        self.action_command_palette()
+
+    def do_theme(self) -> None:
+        """The other theme."""
+        dark = self.theme != "scoretrace-dark"
+        self.theme = "scoretrace-dark" if dark else "scoretrace-light"
+        self.look = Look(dark=dark, colour=self._colour, ascii_only=self._ascii)
+        for screen in self.screen_stack:
+            if isinstance(screen, BaseScreen):
+                screen.apply_look()
+
+    def do_quit(self) -> None:
+        """Leave at once when nothing runs, else ask."""
+        if self.desk.run_state not in LIVE:
+            self.exit(0)
+            return
+        self.push_screen(
+            ChoiceScreen(
+                "A run is at work",
+                [
+                    ("leave", "l", "Leave it running; come back with `scoretrace open` or under 5 Runs"),
+                    ("stop", "s", "Stop it; everything finished is kept, and it can be resumed"),
+                    ("cancel", "c", "Stay here"),
+                ],
+            ),
+            self._quit,
+        )
+
+    def _quit(self, answer: str | None) -> None:
+        if answer == "stop":
+            self._attempt(lambda: self.desk.session.wish("stop"))
+        if answer in ("leave", "stop"):
+            self.exit(0)
+
+    # faults
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Keep the traceback in the logs folder and leave with its path; what the worker does goes on."""
+        self.crash_path = write_crash(error)
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        """Leave with one sentence instead of a page of traceback."""
+        from rich.text import Text
+
+        self._return_code = 3
+        self._exit_renderables.append(
+            Text(
+                f"Scoretrace met a fault of its own. The details are in {self.crash_path}. "
+                "Nothing is lost: a run at work goes on, and `scoretrace open` shows it again."
+            )
+        )
+        self._close_messages_no_wait()
+
+
+def run_app(
+    session: Session,
+    study: Study | None,
+    *,
+    autostart: bool = False,
+    studies: Sequence[Study] = (),
+    parts: Parts | None = None,
+) -> int:
+    """Run the app until the user leaves; 0, or 3 after a fault of the program. The session is closed in any case."""
+    app = ScoretraceApp(session, study, autostart=autostart, studies=studies, parts=parts)
+    try:
+        app.run()
+    finally:
+        session.close()
+    return app.return_code or 0

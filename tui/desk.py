@@ -1,0 +1,166 @@
+"""Everything the screens look at, without a screen: one study, its literature, one run's state, and their matches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from cache.store import Run, StoredGeneration
+from engine.settings import Grid
+from literature.records import ReportedScore
+from tui.reading import Cell, Entry, Literature, Matches, family
+from tui.session import Preflight, Session, Status
+from tui.state import RunState
+from tui.study import ModelChoice, Study, loads
+
+BATCH = 250
+"""Events taken from the session at once: small, so that reading them cannot outlast the time box by much."""
+
+
+class Desk:
+    """What is open. Calls on the session raise the errors of `engine` and `cache`."""
+
+    def __init__(
+        self, session: Session, study: Study | None, studies: Sequence[Study] = (), matches: Matches | None = None
+    ) -> None:
+        self.session = session
+        self.offered = tuple(studies)
+        self.study = study
+        self.literature = Literature()
+        self.state = RunState()
+        self.matches = Matches() if matches is None else matches
+        self.status = Status("none")
+        self.behind = False
+        self._by_entry: tuple[int, dict[str, list[str]]] = (-1, {})
+
+    # study and literature
+
+    @property
+    def name(self) -> str:
+        """The study's name; empty without one."""
+        return self.study.name if self.study else ""
+
+    def open_study(self, study: Study) -> None:
+        """Take up another study; its tables are added to the literature. `LiteratureError` names a table that fails."""
+        self.study = study
+        for table in study.tables:
+            if table not in self.literature.names:
+                self.literature.add(table)
+        self._rebind()
+
+    def add_table(self, name: str) -> int:
+        """Add a table; how many scores it holds."""
+        count = self.literature.add(name)
+        self._rebind()
+        return count
+
+    def with_grid(self, grid: Grid) -> None:
+        """The study goes on with another grid."""
+        assert self.study is not None
+        self.study = self.study.with_grid(grid)
+        self._rebind()
+
+    def _rebind(self) -> None:
+        self._by_entry = (-1, {})
+        if self.study is not None:
+            self.matches.bind(self.literature, self.study)
+            self.matches.mark(self.state.order)
+
+    def choice(self, model: str) -> ModelChoice:
+        """A study's model by its name."""
+        models = self.study.models if self.study else ()
+        return next((choice for choice in models if choice.name == model), ModelChoice(model, ""))
+
+    def configurations_of(self, entry: Entry) -> list[str]:
+        """The run's configurations whose score concerns a row of the literature."""
+        version, found = self._by_entry
+        if version != self.state.version:
+            found = {}
+            self._by_entry = (self.state.version, found)
+        if entry.key not in found:
+            names = {
+                model for model in self.state.models
+                if entry.model in {model, *self.choice(model).reported_as}
+            }  # fmt: skip
+            found[entry.key] = [
+                key
+                for key in self.state.order
+                if (score := self.state.scores[key]).model in names
+                and (not entry.benchmark or family(score.benchmark) == family(entry.benchmark))
+            ]
+        return found[entry.key]
+
+    def measured(self, entry: Entry) -> list[float]:
+        """Finished scores for a row of the literature, in percent, for drawing."""
+        scores = (self.state.scores[key] for key in self.configurations_of(entry))
+        return [100 * score.passed / score.asked for score in scores if score.finished]
+
+    def best(self, entry: Entry, score: ReportedScore) -> tuple[str, Cell] | None:
+        """The configuration nearest to a reported value."""
+        return self.matches.best(score, self.configurations_of(entry))
+
+    # the run
+
+    def preflight(self) -> Preflight:
+        """What the study would cost."""
+        assert self.study is not None
+        return self.session.preflight(self.study)
+
+    def start(self) -> int:
+        """Start a run of the study."""
+        assert self.study is not None
+        run = self.session.start(self.study)
+        self._fresh()
+        return run
+
+    def attach(self, run: Run) -> None:
+        """Watch a run; its own study is opened."""
+        study = loads(run.study, f"run {run.id}") if run.study else None
+        self.session.attach(run.id)
+        self._fresh()
+        if study is not None:
+            self.open_study(study)
+
+    def _fresh(self) -> None:
+        self.state = RunState()
+        self.matches.clear()
+        self._rebind()
+        self.status = self.session.status()
+        self.behind = True
+
+    @property
+    def attached(self) -> bool:
+        """True when a run is watched."""
+        return self.session.run is not None
+
+    @property
+    def run_state(self) -> str:
+        """The run's state: what the worker last said, unless it is gone without a word."""
+        return self.status.state if self.attached else "none"
+
+    def refresh_status(self) -> bool:
+        """Ask the session for the run's state; True when it changed."""
+        old, self.status = self.status, self.session.status()
+        return old != self.status
+
+    def drain(self, fold_until: float, clock: Callable[[], float] = time.monotonic) -> bool:
+        """Poll and fold until `fold_until`; True while there is more."""
+        while self.attached:
+            events = self.session.poll(BATCH)
+            if events:
+                self.state.apply(events)
+            if len(events) < BATCH:
+                self.behind = False
+                return False
+            if clock() >= fold_until:
+                self.behind = True
+                return True
+        return False
+
+    def match(self, until: float, first: Sequence[str] = ()) -> set[str]:
+        """Bring matches of changed configurations up to date until `until`; those whose cells changed."""
+        return self.matches.work(self.state.scores, until, first)
+
+    def generation(self, key: str) -> StoredGeneration | None:
+        """A kept reply."""
+        return self.session.generation(key)

@@ -1,0 +1,1 @@
+"""The screens, one a file; each reads the app's state and turns keys into wishes."""

@@ -1,0 +1,153 @@
+"""What every screen has: the title line, a body, a status line, the key line, and commands that say why they cannot act."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input
+
+from tui.commands import Command, Commanded
+from tui.widgets.bars import KeyLine, TextLine, TitleBar
+from tui.widgets.pieces import Piece
+
+if TYPE_CHECKING:
+    from tui.app import ScoretraceApp
+
+HELP = Command("question_mark", "help", "help", "Help: keys of this screen", "Show every key of this screen.")
+
+
+class BaseScreen(Commanded, Screen[None]):
+    """A full screen of the app."""
+
+    PLACE: ClassVar[str] = ""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual's own declaration
+
+    @property
+    def root(self) -> ScoretraceApp:
+        """The app, by its own type."""
+        return cast("ScoretraceApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Title, body, status, keys."""
+        yield TitleBar(self.PLACE)
+        yield from self.body()
+        yield Input(id="filter", placeholder="filter", classes="hidden")
+        yield TextLine(id="status")
+        yield KeyLine((*self.TABLE, *self.root.KEY_LINE, HELP))
+
+    def body(self) -> ComposeResult:
+        """The widgets between title and status."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Give the widgets the look of the terminal, then fill them."""
+        self.apply_look()
+        self.fill()
+
+    def on_screen_resume(self) -> None:
+        """State may have moved on while another screen was shown."""
+        if self.is_mounted:
+            self.apply_look()
+            self.fill()
+
+    def apply_look(self) -> None:
+        """Hand the current styles to everything that paints lines."""
+        for widget in self.query("*").results(Widget):
+            if hasattr(widget, "look"):
+                widget.look = self.root.look
+                widget.refresh()
+
+    def fill(self) -> None:
+        """Show the state as it is now, whole."""
+        self.query_one(TitleBar).show(self.root.desk.name)
+
+    def follow(self, dirty: Collection[str]) -> None:
+        """Repaint what changed; `dirty` are configuration ids."""
+
+    def visible_keys(self) -> Sequence[str]:
+        """Configurations whose matches are wanted first."""
+        return ()
+
+    def tick(self) -> None:
+        """Once a tick: what depends on the clock."""
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """One sentence on the status line."""
+        self.query_one("#status", TextLine).show(Piece(" "), Piece(text, "against" if warning else "text"))
+
+    @property
+    def said(self) -> str:
+        """What the status line shows."""
+        return self.query_one("#status", TextLine).text.strip()
+
+    def do_help(self) -> None:
+        """Show the keys."""
+        from tui.screens.help import HelpScreen
+
+        self.app.push_screen(HelpScreen(self.help_title, [*self.TABLE, *self.root.TABLE]))
+
+    @property
+    def help_title(self) -> str:
+        """The screen's name over its help."""
+        return self.PLACE.capitalize() or type(self).__name__.removesuffix("Screen")
+
+    def open_filter(self, text: str, hint: str) -> None:
+        """Show the filter line in place of the status line."""
+        box = self.query_one("#filter", Input)
+        box.placeholder = hint
+        box.value = text
+        box.remove_class("hidden")
+        self.query_one("#status").add_class("hidden")
+        box.focus()
+
+    def close_filter(self) -> None:
+        """Back to the list."""
+        self.query_one("#filter").add_class("hidden")
+        self.query_one("#status").remove_class("hidden")
+        self.focus_body()
+
+    def focus_body(self) -> None:
+        """Give the keys to the main widget."""
+        self.set_focus(None)
+        self.focus_next()
+
+    def filtered(self, text: str) -> None:
+        """The filter's text has changed."""
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter while typing."""
+        if event.input.id == "filter" and not event.input.has_class("hidden"):
+            self.filtered(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter keeps the filter."""
+        if event.input.id == "filter":
+            self.close_filter()
+
+    def on_key(self, event: Any) -> None:
+        """Escape in the filter line drops the filter."""
+        if event.key == "escape" and isinstance(self.focused, Input) and self.focused.id == "filter":
+            event.stop()
+            event.prevent_default()
+            self.focused.value = ""
+            self.filtered("")
+            self.close_filter()
+
+
+def numbered(count: int, noun: str) -> str:
+    """`1 model`, `2 models`, `1 440 generations`."""
+    return f"{grouped(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def grouped(count: int) -> str:
+    """A whole number with thin groups: 4 920."""
+    return f"{count:,}".replace(",", " ")
+
+
+def join(parts: Sequence[str]) -> str:
+    """Parts with a middle dot, empty ones left out."""
+    return " · ".join(part for part in parts if part)

@@ -1,0 +1,92 @@
+"""Small boxes that ask one thing: a line of text, or one out of a few choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from cache.errors import CacheError
+from engine.errors import EngineError
+from literature.errors import LiteratureError
+from tui.errors import StudyError
+
+USER_ERRORS = (CacheError, EngineError, LiteratureError, StudyError, OSError)
+"""Errors whose text is a sentence for users; anything else is a fault of the program."""
+
+
+class PromptScreen(ModalScreen[str | None]):
+    """Asks for a text and hands it to `accept`; stays open, showing the error's sentence, until that works or esc."""
+
+    BINDINGS = [Binding("escape", "dismiss(None)", "cancel")]  # noqa: RUF012
+
+    def __init__(self, title: str, hint: str, accept: Callable[[str], str], value: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._hint = hint
+        self._accept = accept
+        self._value = value
+
+    def compose(self) -> ComposeResult:
+        """Title, hint, input, error."""
+        with Vertical(classes="box"):
+            yield Static(self._title, classes="box-title", markup=False)
+            yield Static(self._hint, classes="box-hint", markup=False)
+            yield Input(self._value, id="answer")
+            yield Static("", id="problem", classes="box-problem", markup=False)
+            yield Static("enter accepts, esc cancels", classes="box-foot", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Try the answer."""
+        text = event.value.strip()
+        if not text:
+            self.query_one("#problem", Static).update("Type something, or press esc.")
+            return
+        try:
+            done = self._accept(text)
+        except (*USER_ERRORS, ValueError) as error:
+            self.query_one("#problem", Static).update(str(error))
+            return
+        self.dismiss(done)
+
+
+class ChoiceScreen(ModalScreen[str | None]):
+    """Asks for one of a few choices: (answer, key, sentence); arrows and enter, or the key itself."""
+
+    BINDINGS = [  # noqa: RUF012
+        Binding("escape", "dismiss(None)", "cancel"),
+        Binding("j", "move(1)", "down", show=False),
+        Binding("k", "move(-1)", "up", show=False),
+    ]
+
+    def __init__(self, title: str, choices: Sequence[tuple[str, str, str]]) -> None:
+        super().__init__()
+        self._title = title
+        self._choices = choices
+
+    def compose(self) -> ComposeResult:
+        """Title and choices."""
+        with Vertical(classes="box"):
+            yield Static(self._title, classes="box-title", markup=False)
+            yield OptionList(*(Option(f" {key}  {text}", id=answer) for answer, key, text in self._choices), markup=False)
+            yield Static("enter chooses, esc cancels", classes="box-foot", markup=False)
+
+    def action_move(self, step: int) -> None:
+        """The list keys work here too."""
+        found = self.query_one(OptionList)
+        found.action_cursor_down() if step > 0 else found.action_cursor_up()
+
+    def on_key(self, event: object) -> None:
+        """A choice's own key chooses it."""
+        for answer, key, _ in self._choices:
+            if getattr(event, "key", "") == key:
+                self.dismiss(answer)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Enter or a click."""
+        self.dismiss(event.option.id)

@@ -1,0 +1,12 @@
+"""Stub."""
+from __future__ import annotations
+from textual.app import ComposeResult
+from tui.screens.base import BaseScreen
+from tui.widgets.text import TextView
+
+class RunScreen(BaseScreen):
+    """Stub."""
+    PLACE = "run"
+    def body(self) -> ComposeResult:
+        """Stub."""
+        yield TextView()

@@ -1,0 +1,1 @@
+"""Small widgets that paint lines from state and hold none of it."""

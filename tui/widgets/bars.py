@@ -1,0 +1,124 @@
+"""The lines around a screen: where you are, what just happened, and which keys act."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from textual.content import Content
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui.commands import Command
+from tui.theme import Look
+from tui.widgets.pieces import Piece, cell
+from tui.widgets.rows import line
+
+PLACES = (("1", "literature", "Literature"), ("2", "grid", "Grid"), ("3", "run", "Run"), ("4", "report", "Report"),
+          ("5", "runs", "Runs"))  # fmt: skip
+
+
+class TitleBar(Widget):
+    """One line: the product, the places with the current one marked, and the study's name."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place = place
+        self.study = ""
+        self.look = Look(dark=True, colour=True, ascii_only=False)
+
+    def show(self, study: str) -> None:
+        """Name the study at the right."""
+        if study != self.study:
+            self.study = study
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The line."""
+        width = self.size.width
+        pieces = [Piece(" Scoretrace ", "agree bold"), Piece(" ")]
+        for key, name, label in PLACES:
+            here = name == self.place
+            pieces.append(Piece(f"{'[' if here else ' '}{key} {label}{']' if here else ' '}", "text bold" if here else "muted"))
+        used = sum(len(piece.text) for piece in pieces)
+        pieces.append(cell(self.study + " ", max(0, width - used), "muted", right=True))
+        return line(pieces, width, self.look, self.rich_style)
+
+    def on_click(self, event: object) -> None:
+        """A click on a place goes there."""
+        x = getattr(event, "x", 0)
+        start = len(" Scoretrace  ")
+        for _, name, label in PLACES:
+            end = start + len(label) + 4
+            if start <= x < end:
+                self.app.call_later(getattr(self.app, "go", lambda place: None), name)
+            start = end
+
+
+class TextLine(Widget):
+    """One line of pieces."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._pieces: Sequence[Piece] = ()
+        self.look = Look(dark=True, colour=True, ascii_only=False)
+
+    def show(self, *pieces: Piece) -> None:
+        """Show pieces; nothing is redrawn when they are the same."""
+        if pieces != self._pieces:
+            self._pieces = pieces
+            self.refresh()
+
+    @property
+    def text(self) -> str:
+        """What stands on the line."""
+        return "".join(piece.text for piece in self._pieces)
+
+    def render_line(self, y: int) -> Strip:
+        """The line; below it nothing."""
+        width = self.size.width
+        if y:
+            return Strip([Segment(" " * width, self.rich_style)], width)
+        return line(self._pieces, width, self.look, self.rich_style)
+
+
+class KeyLine(Static):
+    """The keys that act here, as many as fit, out of the command tables; a click acts too."""
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        super().__init__(markup=False)
+        self._commands = [command for command in commands if not command.hidden and command.keys]
+
+    def on_mount(self) -> None:
+        """Fill the line."""
+        self._fill()
+
+    def on_resize(self) -> None:
+        """Another width, other keys."""
+        self._fill()
+
+    def _fill(self) -> None:
+        width = self.size.width
+        last = [command for command in self._commands if command.action == "help"]
+        parts: list[Content] = []
+        used = sum(_length(command) for command in last)
+        for command in self._commands:
+            if command.action == "help":
+                continue
+            if used + _length(command) > width:
+                break
+            used += _length(command)
+            parts.append(_key(command))
+        self.update(Content("").join([*parts, *(_key(command) for command in last)]))
+
+
+def _length(command: Command) -> int:
+    return len(command.key_text) + len(command.label) + 3
+
+
+def _key(command: Command) -> Content:
+    key, label = (text.replace("[", r"\[") for text in (command.key_text, command.label))
+    return Content.from_markup(
+        f"[@click=screen.command('{command.action}')] [bold $primary]{key}[/] [$muted]{label}[/] [/]"
+    )
