@@ -1,0 +1,200 @@
+"""The fork server: a confined process with the usual modules loaded; forks one child per candidate and watches it.
+
+It holds no tests and no secrets, so that a child's copy of its memory is worth nothing. Started by a judge as
+`python -P -s -c START fd config`; speaks JSON in packets on `fd`: first `{"ready": ...}` or `{"error": ...}`, then for
+each job (with the child's end of a stream socket attached) one report of how the child ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from engine.sandbox import child, confine, kernel, seccomp, wire
+
+PRELUDE_MODULES = (
+    "math", "re", "sys", "copy", "datetime", "itertools", "collections", "heapq", "statistics", "functools", "hashlib",
+    "string", "typing", "_strptime", "bisect", "operator", "random", "decimal", "fractions", "json", "dataclasses",
+    "enum", "textwrap", "time", "calendar", "base64", "struct", "array", "queue", "cmath", "unicodedata", "traceback",
+    "abc", "encodings.latin_1", "encodings.ascii", "encodings.idna", "encodings.utf_16",
+    "locale", "contextlib", "numbers",
+)  # fmt: skip
+_LOOK_S = 0.1
+_WARM = "def f(x):\n    return [i for i in range(x) if i % 2] + sorted({x: 1})\nf(3)\n"
+
+
+def main(fd: int, config: dict[str, Any]) -> None:
+    """Confine this process as `config` says (`level`, `seed`, `packages`, `root`) and serve until the judge is gone."""
+    control = socket.socket(fileno=fd)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    try:
+        base = prepare(config)
+        control.send(json.dumps({"ready": config["level"], "landlock": kernel.landlock_abi()}).encode())
+    except Exception as e:  # noqa: BLE001 - carried to the judge
+        control.send(json.dumps({"error": f"{type(e).__name__}: {e}"[:500]}).encode())
+        return
+    ForkServer(control, config["level"], base).serve()
+
+
+def prepare(config: dict[str, Any]) -> int:
+    """Enter the level, load the modules, lock; returns the address space in use, in bytes."""
+    level, packages = config["level"], tuple(config["packages"])
+    seen = confine.view(packages)
+    uid, gid = os.getuid(), os.getgid()
+    os.chdir("/")
+    if level == confine.NAMESPACES:
+        confine.enter_namespaces(uid, gid)
+        statm = os.open("/proc/self/statm", os.O_RDONLY)
+        confine.build_root(seen)
+    else:
+        statm = os.open("/proc/self/statm", os.O_RDONLY)
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    if uid == 0:
+        needs_reading = level != confine.NAMESPACES and not confine.reachable_by_others([*seen.folders, *seen.paths])
+        confine.take_unused_uid(keep_reading=needs_reading)
+    else:
+        kernel.set_capabilities()
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    _preload(packages, config["seed"])
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    sys.path[:] = list(seen.folders) + [f"{folder}/lib-dynload" for folder in seen.folders]
+    os.environ.clear()
+    confine.lock(level, seen)
+    pages = int(os.pread(statm, 100, 0).split()[0])
+    os.close(statm)
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _preload(packages: tuple[str, ...], seed: int) -> None:
+    """Import, seed and warm up once what every child would otherwise do for itself."""
+    # At-fork hooks would reseed `random` and cost each child 0.35 ms for locks that nobody can hold here.
+    register, os.register_at_fork = os.register_at_fork, lambda **_: None
+    try:
+        for name in ("random", *PRELUDE_MODULES, *packages):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+        with contextlib.suppress(ImportError):
+            importlib.import_module("numpy.random").seed(seed)
+    finally:
+        os.register_at_fork = register
+    random.seed(seed)
+    sys.stdin, sys.stdout, sys.stderr = child.Silence(), child.Silence(), child.Silence()
+    exec(compile(_WARM, "<warm>", "exec", dont_inherit=True), {})
+    wire.Decoder(lambda tag, body: None).decode(json.loads(json.dumps(wire.encode([1, (2.5, "x"), {1: {2}}], str))))
+    gc.collect()
+    gc.freeze()
+
+
+class ForkServer:
+    """Serves one job at a time on a control socket."""
+
+    def __init__(self, control: socket.socket, level: str, base: int) -> None:
+        self._control = control
+        self._level = level
+        self._base = base
+        filtered = level != confine.LIMITS
+        self._machine = kernel.machine() if filtered else ""
+        self._seal = seccomp.assemble(seccomp.seal_filter(self._machine)) if level == confine.SEALED else None
+
+    def serve(self) -> None:
+        """Fork, watch, report, until the control socket closes."""
+        while True:
+            data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 4)
+            if not data:
+                return
+            job = json.loads(data)
+            if fds:
+                self._control.send(json.dumps(self._run(job, fds[0])).encode())
+
+    def _run(self, job: dict[str, Any], fd: int) -> dict[str, Any]:
+        pid = os.fork()
+        if pid == 0:
+            self._control.close()
+            job["base"] = self._base
+            filters = [seccomp.assemble(seccomp.child_filter(self._machine, os.getpid()))] if self._machine else []
+            child.serve(socket.socket(fileno=fd), job, filters, self._seal)
+        os.close(fd)
+        why = self._watch(pid, job)
+        return self._end(pid, job, why)
+
+    def _watch(self, pid: int, job: dict[str, Any]) -> str:
+        """Why the child is to end: `asked`, `cpu`, `wall`, `stopped`; or `died` when it ended by itself."""
+        clock = (~pid << 3) | 2  # the process's CPU clock, which it cannot touch
+        end = time.monotonic() + job["wall"]
+        pidfd = os.pidfd_open(pid)
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        poll.register(self._control, select.POLLIN)
+        try:
+            while True:
+                cpu_left = job["cpu"] - time.clock_gettime(clock)
+                wall_left = end - time.monotonic()
+                if cpu_left <= 0 or wall_left <= 0:
+                    return "cpu" if cpu_left <= 0 else "wall"
+                ready = dict(poll.poll(max(1.0, 1000 * min(cpu_left, wall_left, _LOOK_S))))
+                if pidfd in ready:
+                    return "died"
+                if ready and self._asked_to_end(job["id"]):
+                    return "asked"
+                if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT):
+                    return "stopped"
+        finally:
+            os.close(pidfd)
+
+    def _asked_to_end(self, job_id: int) -> bool:
+        data = self._control.recv(1 << 16)
+        if not data:
+            os._exit(0)
+        return bool(json.loads(data).get("end") == job_id)
+
+    def _end(self, pid: int, job: dict[str, Any], why: str) -> dict[str, Any]:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        _, status, usage = os.wait4(pid, 0)
+        left = self._sweep()
+        return {
+            "id": job["id"],
+            "why": why,
+            "code": os.waitstatus_to_exitcode(status),
+            "cpu": usage.ru_utime + usage.ru_stime,
+            "peak": usage.ru_maxrss * 1024,
+            "left": left,
+        }
+
+    def _sweep(self) -> int:
+        """End and reap whatever the child left behind; the number of processes."""
+        left = 0
+        while True:
+            if self._level == confine.NAMESPACES:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)  # process 1 is spared by the kernel
+            elif self._level == confine.LIMITS:
+                _kill_children()
+            try:
+                pid, _ = os.waitpid(-1, 0 if self._level != confine.LIMITS else os.WNOHANG)
+            except ChildProcessError:
+                return left
+            left += 1 if pid else 0
+
+
+def _kill_children() -> None:
+    """Kill every process whose parent is this one (orphans come here, as to a subreaper)."""
+    for entry in os.listdir("/proc"):  # noqa: PTH208
+        if entry.isdigit():
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{entry}/stat") as f:  # noqa: PTH123
+                    parent = int(f.read().rpartition(")")[2].split()[1])
+                if parent == os.getpid():
+                    os.kill(int(entry), signal.SIGKILL)

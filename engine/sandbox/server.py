@@ -1,0 +1,133 @@
+"""The judge's hold on a fork server: start it, hand it one candidate at a time, learn how the child ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import SandboxUnavailable
+from engine.sandbox import wire
+
+_ROOT = str(Path(__file__).resolve().parents[2])
+START = f"import sys; sys.path.insert(0, {_ROOT!r}); from engine.sandbox import MODULE as m; import json; "
+START += "fd, text = int(sys.argv[1]), sys.argv[2]; del sys.path[0]; m.main(fd, json.loads(text))"
+READY_S = 30.0
+
+
+class ServerLost(Exception):
+    """The fork server ended by itself or does not answer."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a child ended: why (`asked`, `died`, `cpu`, `wall`, `stopped`), exit code (or -signal), CPU s, peak bytes."""
+
+    why: str
+    code: int
+    cpu: float
+    peak: int
+    left: int
+
+
+def environment(seed: int) -> dict[str, str]:
+    """The whole environment of a helper process; the hash seed is fixed and libraries start no threads."""
+    return {
+        "PYTHONHASHSEED": str(seed),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUTF8": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "LC_ALL": "C.UTF-8",
+        "PATH": os.defpath,
+    }
+
+
+def start_helper(module: str, fd: int, config: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """Run `engine.sandbox.<module>.main(fd, config)` in a fresh interpreter that reads no settings of the user."""
+    command = [sys.executable, "-P", "-s", "-c", START.replace("MODULE", module), str(fd), json.dumps(config)]
+    null = subprocess.DEVNULL
+    return subprocess.Popen(
+        command, stdin=null, stdout=null, stderr=null, pass_fds=[fd], env=environment(config["seed"]), cwd="/"
+    )
+
+
+class Server:
+    """A running fork server; `start` in a fresh process, `begin` and `end` around each candidate."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._config = config
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._jobs = 0
+        self._report: Report | None = None
+
+    def start(self) -> None:
+        """Start it, unless it runs. Raises SandboxUnavailable with the kernel's answer."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.stop()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = start_helper("forkserver", theirs.fileno(), self._config)
+        ours.settimeout(READY_S)
+        self._control = ours
+        answer = self._receive()
+        if "error" in answer:
+            self.stop()
+            raise SandboxUnavailable(str(answer["error"]))
+
+    def begin(self, cpu: float, wall: float, memory: int) -> wire.Channel:
+        """Fork a child with these limits; the channel to it. Raises ServerLost."""
+        if self._control is None:
+            raise ServerLost("not started")
+        self._jobs += 1
+        self._report = None
+        ours, theirs = socket.socketpair()
+        job = {"id": self._jobs, "cpu": cpu, "wall": wall, "memory": memory}
+        with theirs:
+            try:
+                socket.send_fds(self._control, [json.dumps(job).encode()], [theirs.fileno()])
+            except OSError as e:
+                ours.close()
+                raise ServerLost(str(e)) from e
+        return wire.Channel(ours)
+
+    def end(self, by_us: bool) -> Report:
+        """How the last child ended; with `by_us` it is told to end first. Raises ServerLost."""
+        if self._control is None:
+            raise ServerLost("not started")
+        if by_us:
+            try:
+                self._control.send(json.dumps({"end": self._jobs}).encode())
+            except OSError as e:
+                raise ServerLost(str(e)) from e
+        answer = self._receive()
+        return Report(answer["why"], answer["code"], answer["cpu"], answer["peak"], answer["left"])
+
+    def stop(self) -> None:
+        """End the fork server and, with it, everything it started."""
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _receive(self) -> dict[str, Any]:
+        assert self._control is not None
+        try:
+            data = self._control.recv(1 << 16)
+        except OSError as e:
+            raise ServerLost(str(e)) from e
+        if not data:
+            raise ServerLost("the fork server is gone")
+        answer: dict[str, Any] = json.loads(data)
+        return answer
