@@ -47,7 +47,7 @@ setup-test: python
 python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Scoretrace needs Python 3.11 or newer, and '$(or $(PYTHON),python3)' here is" \
-	    "$$($(or $(PYTHON),python3) --version 2>&1 || echo 'not there'):" \
+	    "$$($(or $(PYTHON),python3) --version 2>/dev/null || echo 'not there'):" \
 	    "install one (Debian, Ubuntu: apt install python3 python3-venv), or name it: make demo PYTHON=/path/to/python3.12" >&2; \
 	  exit 1; }
 

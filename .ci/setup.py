@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -39,6 +40,8 @@ class SetupError(Exception):
 def main() -> int:
     """Set up what is missing; 0 when all is there."""
     parser = argparse.ArgumentParser(description=__doc__)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     parser.add_argument("--tests", action="store_true", help="also install what the tests need")
     try:
         set_up(tests=parser.parse_args().tests)
@@ -235,7 +238,8 @@ def run(title: str, arguments: list[str], remedy: str) -> None:
         begin = log.tell()
         child = subprocess.Popen(
             [str(PYTHON), "-m", "pip", *arguments],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=ROOT,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            env=environment, cwd=ROOT, start_new_session=True,
         )  # fmt: skip
         try:
             while True:
@@ -245,7 +249,7 @@ def run(title: str, arguments: list[str], remedy: str) -> None:
                 except subprocess.TimeoutExpired:
                     print(f"  {title}: {clock(time.monotonic() - started)}{step(begin)}", flush=True)
         except BaseException:
-            child.terminate()
+            os.killpg(child.pid, signal.SIGTERM)
             child.wait()
             raise
     if status:

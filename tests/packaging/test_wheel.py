@@ -1,7 +1,7 @@
 """The wheel as a user gets it: built, installed outside the checkout, and used from there.
 
 With SCORETRACE_FRESH_INSTALL=1 the environment has its own copy of every dependency at the pinned versions, so that a
-requirement which pyproject.toml forgets shows; without it, the dependencies are those of the environment that runs this.
+requirement that pyproject.toml forgets shows; without it, those of the environment that runs the tests are borrowed.
 """
 
 from __future__ import annotations
