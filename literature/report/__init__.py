@@ -1,0 +1,1 @@
+"""The report: the reference study's seven-point checklist, each item filled from evidence or openly unknown."""

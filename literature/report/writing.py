@@ -1,0 +1,65 @@
+"""Files of a report, each written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from literature.report.errors import ReportError
+
+
+def write_files(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write each text under its name in `folder`, which is made when missing; the paths, in order.
+
+    `ReportError` names the path and the remedy; a file that stood there before stays until its successor is whole.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _refused(folder, error) from error
+    return tuple(_write(folder / name, text) for name, text in texts.items())
+
+
+def _write(path: Path, text: str) -> Path:
+    part: Path | None = None
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        part = Path(name)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes a private file; a report is for others to read as far as the user's umask allows.
+        part.chmod(0o666 & ~_umask())
+        part.replace(path)
+    except OSError as error:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        raise _refused(path, error) from error
+    return path
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _refused(path: Path, error: OSError) -> ReportError:
+    return ReportError(
+        f"{path}: the report cannot be written: {error.strerror or error}; choose another folder, "
+        "or make this one writable and free some disk space"
+    )
+
+
+def csv_text(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> str:
+    """Rows as CSV with a header line and `\\n` line ends; a missing value is an empty field."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

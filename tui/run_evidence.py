@@ -1,0 +1,248 @@
+"""What a report needs of one run, folded from the store: scores, how each reply ended, what was loaded, and where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cache.store import Store
+from engine.environment import Environment, provenance_key
+from engine.events import Event, Generated, Judged, ModelLoaded, Noted, ReferenceChecked, Started, from_dict
+from engine.scoring import Score, fold_scores
+from literature.report.evidence import (
+    MEASURED,
+    BenchmarkEvidence,
+    CardEvidence,
+    Fact,
+    ReferenceCheck,
+    Tally,
+    fact,
+)
+
+PAGE = 50_000
+NO_ROOM = "no room"
+
+
+@dataclass
+class Folded:
+    """A run's facts in one pass; `pointers` name the event that stated each configuration, benchmark or loading.
+
+    `keys` maps a configuration and (task id, sample) to the reply it read; `replies` a reply's key to (tokens, why it
+    ended); `unread` counts events that this version cannot read.
+    """
+
+    scores: dict[str, Score] = field(default_factory=dict)
+    keys: dict[str, dict[tuple[str, int], str]] = field(default_factory=dict)
+    replies: dict[str, tuple[int, str]] = field(default_factory=dict)
+    loaded: list[tuple[str, ModelLoaded]] = field(default_factory=list)
+    checks: dict[str, tuple[str, ReferenceChecked]] = field(default_factory=dict)
+    problems: dict[str, int] = field(default_factory=dict)
+    notes: list[Fact] = field(default_factory=list)
+    sandboxes: dict[str, str] = field(default_factory=dict)
+    started: str = ""
+    events: int = 0
+    unread: int = 0
+    first: float = 0.0
+    last: float = 0.0
+
+
+def fold(store: Store, run: int) -> Folded:
+    """Read all events of a run; what cannot be read is counted, never raised."""
+    found = Folded()
+    for seq, moment, body in _events(store, run):
+        found.events += 1
+        found.first = found.first or moment
+        found.last = moment
+        try:
+            _apply(found, from_dict(body), f"event {seq} ({body.get('fact', '?')}) of run {run}")
+        except (KeyError, TypeError, AttributeError, ValueError):
+            # A newer worker's facts, or a row damaged on disk: the report says how many it left aside.
+            found.unread += 1
+    return found
+
+
+def _events(store: Store, run: int) -> Iterator[tuple[int, float, dict[str, Any]]]:
+    after = 0
+    while rows := store.events(run, after, PAGE):
+        yield from rows
+        after = rows[-1][0]
+
+
+def _apply(found: Folded, event: Event, pointer: str) -> None:
+    if isinstance(event, Judged):
+        fold_scores((event,), found.scores)
+        found.keys.setdefault(event.configuration, {})[event.task_id, event.sample] = event.key
+    elif isinstance(event, Generated):
+        found.replies[event.key] = (event.tokens, event.stop)
+    elif isinstance(event, Started):
+        fold_scores((event,), found.scores)
+        found.started = found.started or pointer
+        found.problems.update({name: len(task_ids) for name, task_ids in event.problems.items()})
+        if event.sandbox:
+            found.sandboxes.setdefault(event.sandbox, pointer)
+    elif isinstance(event, ModelLoaded):
+        found.loaded.append((pointer, event))
+    elif isinstance(event, ReferenceChecked):
+        found.checks[event.benchmark] = (pointer, event)
+    elif isinstance(event, Noted):
+        found.notes.append(fact(event.level, event.text, MEASURED, pointer))
+    else:
+        fold_scores((event,), found.scores)
+
+
+class PromptLengths:
+    """Prompt lengths in tokens, looked up once per prompt: samples, decodings and precisions share them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str, str, bool, str], int] = {}
+
+    def tokens(self, score: Score, task_id: str, key: str) -> int | None:
+        """Tokens of the prompt that the reply under `key` answers; None when the store has the reply no more."""
+        c = score.configuration
+        place = (c.model, c.benchmark, c.template, c.prefill, task_id)
+        if place not in self._known:
+            kept = self._store.generation(key)
+            if kept is None:
+                return None
+            self._known[place] = kept.n_prompt
+        return self._known[place]
+
+
+def tally(score: Score, found: Folded, prompts: PromptLengths) -> Tally:
+    """A configuration's samples by outcome, and how its replies ended at its own length limit.
+
+    One reply serves several limits: it counts as still going at this one when it is longer than the room left here.
+    """
+    kinds = Counter(score.kinds.values())
+    keys = found.keys.get(score.id, {})
+    replies = at_limit = no_room = 0
+    for place, kind in score.kinds.items():
+        if kind == NO_ROOM:
+            replies, no_room = replies + 1, no_room + 1
+            continue
+        ended = _ended(score, place, keys.get(place, ""), found, prompts)
+        replies += ended is not None
+        at_limit += ended is False
+    return Tally(
+        asked=score.asked,
+        judged=score.judged_total,
+        passed=score.passed,
+        unavailable=score.unavailable,
+        replies=replies,
+        at_limit=at_limit,
+        no_room=no_room,
+        kinds=dict(sorted(kinds.items())),
+    )
+
+
+def _ended(score: Score, place: tuple[str, int], key: str, found: Folded, prompts: PromptLengths) -> bool | None:
+    """True when the reply ended within the configuration's limit, False when it was still going, None when unknown."""
+    reply = found.replies.get(key)
+    n_prompt = prompts.tokens(score, place[0], key) if reply else None
+    if reply is None or n_prompt is None:
+        return None
+    tokens, stop = reply
+    return tokens <= score.configuration.max_length - n_prompt and stop in ("end", "cut")
+
+
+def card_evidence(pointer: str, event: ModelLoaded) -> CardEvidence:
+    """A loading as evidence; parts that the card lacks stay empty."""
+    card = event.card
+    return CardEvidence(
+        model=event.model,
+        precision=event.precision,
+        pointer=pointer,
+        name=str(card.get("name") or ""),
+        sha256=str(card.get("sha256") or ""),
+        source_sha256=str(card.get("source_sha256") or ""),
+        recipe=str(card.get("recipe") or ""),
+        architecture=str(card.get("architecture") or ""),
+        parameters=int(card.get("parameters") or 0),
+        template_sha256=str(card.get("template_sha256") or ""),
+        tensor_types={str(kind): int(count) for kind, count in (card.get("tensor_types") or {}).items()},
+        numerics=_texts(card.get("numerics") or {}),
+        metadata=_texts(card.get("metadata") or {}),
+        width=event.width,
+    )
+
+
+def cards(found: Folded, model: str) -> tuple[CardEvidence, ...]:
+    """What was loaded for a model, each distinct file and build once, by the first event that stated it."""
+    distinct: dict[tuple[str, ...], CardEvidence] = {}
+    for pointer, event in found.loaded:
+        if event.model == model:
+            card = card_evidence(pointer, event)
+            numerics = "\x1f".join(f"{name}={value}" for name, value in card.numerics.items())
+            distinct.setdefault((card.precision, card.sha256, card.source_sha256, numerics), card)
+    return tuple(distinct.values())
+
+
+def benchmarks(store: Store, run: int, found: Folded) -> tuple[BenchmarkEvidence, ...]:
+    """The benchmarks that the run named, with what it recorded of their files."""
+    lives = _lives(store, run)
+    return tuple(
+        BenchmarkEvidence(
+            name=name,
+            problems=size,
+            pointer=found.started,
+            facts=_joined([life.get("benchmarks", {}).get(name, {}) for life in lives], _recorded(run)),
+            check=_check(found, name),
+        )
+        for name, size in found.problems.items()
+    )
+
+
+def _check(found: Folded, name: str) -> ReferenceCheck | None:
+    if name not in found.checks:
+        return None
+    pointer, event = found.checks[name]
+    return ReferenceCheck(event.correct, event.buggy, event.total, tuple(event.wrong), pointer)
+
+
+def environment(store: Store, run: int) -> tuple[Fact, ...]:
+    """What the run recorded of its machine; empty when it recorded nothing."""
+    lines = [_environment_lines(life.get("environment", {})) for life in _lives(store, run)]
+    return _joined(lines, _recorded(run))
+
+
+def _environment_lines(body: Mapping[str, Any]) -> dict[str, str]:
+    try:
+        return Environment.from_dict(body).lines()
+    except (TypeError, AttributeError):
+        return {}
+
+
+def sandbox(store: Store, run: int, found: Folded) -> tuple[Fact, ...]:
+    """Level and identity of the confinement under which programs were judged."""
+    levels = " / ".join(found.sandboxes)
+    pointer = ", ".join(found.sandboxes.values())
+    identities = _joined([{"identity": life.get("sandbox", {}).get("identity", "")} for life in _lives(store, run)],
+                         _recorded(run))  # fmt: skip
+    missing = fact("identity", "", MEASURED, "", "the run did not record it")
+    return (fact("level", levels, MEASURED, pointer, "the run states no sandbox level"), *(identities or (missing,)))
+
+
+def _recorded(run: int) -> str:
+    return f"fact {provenance_key(run)}"
+
+
+def _lives(store: Store, run: int) -> list[Mapping[str, Any]]:
+    lives = (store.fact(provenance_key(run)) or {}).get("lives", [])
+    return [life for life in lives if isinstance(life, dict)]
+
+
+def _joined(bodies: Iterable[Mapping[str, Any]], pointer: str) -> tuple[Fact, ...]:
+    """One fact per name; values that differ between the run's lives stand side by side, in order."""
+    values: dict[str, dict[str, None]] = {}
+    for body in bodies:
+        for name, value in _texts(body).items():
+            if value:
+                values.setdefault(name, {})[value] = None
+    return tuple(fact(name, " / ".join(texts), MEASURED, pointer) for name, texts in values.items())
+
+
+def _texts(body: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): ", ".join(map(str, v)) if isinstance(v, list) else str(v) for name, v in body.items()}
