@@ -121,7 +121,8 @@ def test_packages_are_typed_and_tests_are_no_package() -> None:
 def commands_in(text: str, program: str) -> set[str]:
     """Words that follow a program's name in code: `make demo`, `scoretrace read ...`."""
     code = "\n".join(block + span for block, span in re.findall(r"```[a-z]*\n(.*?)```|`([^`\n]+)`", text, re.S))
-    return set(re.findall(rf"(?:^|[\s|&/]){program} ([a-z][a-z-]*)", code, re.M))
+    assignments = r"(?:\w+=(?:\"[^\"]*\"|\S*) +)*"
+    return set(re.findall(rf"(?:^|[|&;] *|/){assignments}{program} ([a-z][a-z-]*)", code, re.M))
 
 
 def test_make_commands_in_documents_exist() -> None:
