@@ -48,6 +48,7 @@ class ModelLoaded:
     card: dict[str, Any]
     width: int
     load_seconds: float
+    eos_token: str = ""
 
 
 @dataclass(frozen=True)

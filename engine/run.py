@@ -15,6 +15,7 @@ from cache.errors import FileError
 from cache.store import StoredOutcome
 from engine.benchmarks.reference import reference_check
 from engine.control import Control, Stopped
+from engine.environment import describe, provenance_key, with_life
 from engine.errors import BenchmarkError, ModelError, TemplateError
 from engine.events import (
     ConfigurationFailed,
@@ -107,6 +108,8 @@ class Runner:
         self._complete = {id_ for id_, score in self._scores.items() if score.finished}
         self._recorder.event(started)
         self._recorder.flush()
+        store, key = self._recorder.store, provenance_key(self._recorder.run)
+        store.put_fact(key, with_life(store.fact(key), self._benchmarks.values(), sandbox, describe()))
         for benchmark in self._benchmarks.values():
             self._gate(benchmark, sandbox)
 
@@ -154,6 +157,7 @@ class Runner:
                     card=asdict(model.card),
                     width=int(model.card.numerics.get("width", "1")),
                     load_seconds=time.monotonic() - started,
+                    eos_token=model.special_tokens.get("eos_token", ""),
                 )
             )
             for group in load.groups:

@@ -16,7 +16,7 @@ from engine.protocols import Generation, Limits, ModelCard, Outcome, Problem, Pr
 
 @dataclass
 class FakeModel:
-    """Replies are a function of the request alone: a body that is right or wrong by a hash of prompt, file and stream.
+    """Replies are a function of the request alone: a body, right or wrong by a hash of prompt, file and stream.
 
     Requests finish in a shuffled order (`shuffle`), as from a batch; `made` counts the replies made by every fake model.
     """
