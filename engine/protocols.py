@@ -50,12 +50,17 @@ class Program:
     """A candidate with the tests that judge it.
 
     `prelude` is trusted import text run before the candidate; `candidate` is the hostile part; `test` the trusted part.
+    `helpers` is trusted text of the problem (its header will do) that defines what the tests call besides
+    `entry_point`; such a name is taken from there when the candidate defines it too, and is missing when it does not.
+    `same_interpreter` asks that the tests run beside the candidate, for tests that need the candidate's own objects.
     """
 
     prelude: str
     candidate: str
     test: str
     entry_point: str = ""
+    helpers: str = ""
+    same_interpreter: bool = False
 
 
 @dataclass(frozen=True)
