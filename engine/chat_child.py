@@ -72,7 +72,10 @@ def render(template: jinja2.Template, turn: str, tokens: dict[str, str]) -> str:
         if size > LARGEST:
             raise jinja2.TemplateError(f"more than {LARGEST:,} characters for one prompt")
         pieces.append(piece)
-    return "".join(pieces)
+    text = "".join(pieces)
+    # Half a surrogate pair is no text that can be tokenized; better told here than there.
+    text.encode()
+    return text
 
 
 def template_line(error: BaseException) -> int | None:

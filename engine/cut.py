@@ -28,12 +28,16 @@ def harness_settled(reply: str, stop_words: Sequence[str], language: Language) -
     # Blank ends are stripped before the cut, so a continuation's text continues the stripped reply.
     text = reply.rstrip()
     found = [(text.find(word), len(word)) for word in stop_words if word in text]
-    pending = _earliest_pending(text, stop_words)
-    if found and max(start + length for start, length in found) <= pending:
-        return True
-    # A later stop word cuts at `pending` at the earliest, a present one at the first of `found`.
-    body = _body_end(text[: min((start for start, _ in found), default=len(text))], language)
-    return body is not None and body[1] <= pending
+    first = min((start for start, _ in found), default=len(text))
+    pending = _pending(text, stop_words)
+    if found and first == _stop(text, stop_words):
+        # The cut stands if no later word can begin inside the present ones; one that begins with the cut may.
+        end = max(start + length for start, length in found)
+        if all(start >= end or start == first for start in pending):
+            return True
+    # A later word cuts at the earliest of `pending`, a present one at `first`.
+    body = _body_end(text[:first], language)
+    return body is not None and all(start >= body[1] for start in pending)
 
 
 def _stop(text: str, stop_words: Sequence[str]) -> int:
@@ -46,12 +50,9 @@ def _stop(text: str, stop_words: Sequence[str]) -> int:
     return end
 
 
-def _earliest_pending(text: str, stop_words: Sequence[str]) -> int:
-    # Where the earliest stop word could begin that is not whole yet: a proper prefix at the end, else the end itself.
-    length = max(
-        (size for word in stop_words for size in range(len(word) - 1, 0, -1) if text.endswith(word[:size])), default=0
-    )
-    return len(text) - length
+def _pending(text: str, stop_words: Sequence[str]) -> set[int]:
+    # Where stop words may have begun that are not whole yet: the text ends with a part of them.
+    return {len(text) - size for word in stop_words for size in range(1, len(word)) if text.endswith(word[:size])}
 
 
 def _cut_body(text: str, language: Language) -> str:
