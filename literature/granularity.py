@@ -1,6 +1,6 @@
 """Which counts print as a reported score: granularity of percentages, decided in whole numbers.
 
-A score of N problems with n samples each is k / (N n) for a whole k; so a printed value has a set of counts, often empty.
+A score of N problems with n samples each is k / (N n) for a whole k; a printed value has a set of counts, often empty.
 Source: Brown and Heathers 2017 (SPPS 8:363-369), the GRIM test, here for percentages with four rounding rules.
 """
 

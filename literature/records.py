@@ -13,8 +13,8 @@ class ReportedScore:
     """One published number: its text as printed ("28" is not "28.0"), who printed it, and what they state of settings.
 
     `value` is a percentage with the decimals of the source; `printed` is the source's own form where that differs
-    ("0.475", "47,5 %"), `uncertainty` what it prints behind ±. `place` is where it was read (`file:line`); `stated` maps
-    axis names to what the source says, and lacks what it does not.
+    ("0.475", "47,5 %"), `uncertainty` what it prints behind ±. `place` is where it was read (`file:line`); `stated`
+    maps axis names to what the source says, and lacks what it does not.
     """
 
     model: str

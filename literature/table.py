@@ -19,7 +19,7 @@ from literature.formats import delimited, read_any
 from literature.formats.grid import Cell, Grid, decode
 from literature.records import ReportedScore
 from literature.shipped import data_folder, shipped_tables
-from literature.values import Printed
+from literature.values import Printed, printed
 
 __all__ = ["Table", "Unread", "read_table", "scores_of_grid", "shipped_tables", "write_table"]
 
@@ -218,8 +218,13 @@ def _record(
             if index < len(row) and row[index].text.casefold() not in _NOT_STATED
         },
         uncertainty=_in_percent(score, number) or _role(row, columns, "uncertainty"),
-        printed=_role(row, columns, "printed") or (score.written if score.written != number.text else ""),
+        printed=_role(row, columns, "printed") or _own_form(score.written, number.text),
     )
+
+
+def _own_form(written: str, text: str) -> str:
+    """What the source printed, "" where it differs from `text` by no more than a percent sign."""
+    return "" if written.removesuffix("%") == text.removesuffix("%") else written
 
 
 def _in_percent(score: CellScore, number: Printed) -> str:
@@ -276,12 +281,18 @@ def write_table(scores: Sequence[ReportedScore], path: str | Path) -> None:
     fields = [name for name in _FIELDS if name not in ("uncertainty", "printed", "place") or name in optional]
     rows = [[*fields, *(STATED_PREFIX + axis for axis in axes)]]
     for score in scores:
-        texts = [_sources_text(score, target) if name == "sources" else getattr(score, name) for name in fields]
+        special = {"sources": _sources_text(score, target), "value": _value_text(score.value)}
+        texts = [special[name] if name in special else getattr(score, name) for name in fields]
         rows.append([*texts, *(score.stated.get(axis, "") for axis in axes)])
     try:
         delimited.write(rows, target)
     except OSError as error:
         raise TableError(f"cannot be written ({error.strerror})", file=str(target), remedy="check the folder") from None
+
+
+def _value_text(value: str) -> str:
+    """The value, marked as a percentage where a reader could take it for a fraction of one."""
+    return value if value.endswith("%") or printed(value).percent > 1 else value + "%"
 
 
 def _sources_text(score: ReportedScore, target: Path) -> str:

@@ -1,0 +1,185 @@
+"""How much a match is worth: the share of unrelated numbers that some measured configuration would have matched too.
+
+Chance match = |union of the configurations' acceptance sets inside U| / |U|, for two universes U: all values 0..100,
+and the values between the lowest and the highest measured score. Sideband shifts after Gross and Vitells 2010
+(arXiv:1005.1891).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from literature.arithmetic import stated_samples
+from literature.classify import CLOSE, EXACT, MATCHING, NOISE, ROUNDING
+from literature.granularity import rounded_span
+from literature.records import Measurement, ReportedScore
+from literature.rerun import rerun_of
+from literature.values import Printed, printed
+
+Ticks = tuple[int, int]
+PRINTED, NEAR, WITHIN = "same printed value", "within one problem", "within rerun noise"
+RULE_OF = {EXACT: PRINTED, ROUNDING: PRINTED, CLOSE: NEAR, NOISE: WITHIN}
+LITTLE = 0.5
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Chance match of `settings` finished configurations under `rule`.
+
+    `everywhere` over all values 0..100 of the claim's decimals, `in_span` over those between the lowest and highest
+    measured score, `on_grid` over those of them that one sample per problem can print (None: not a one-sample claim).
+    """
+
+    rule: str
+    settings: int
+    everywhere: float
+    in_span: float
+    on_grid: float | None
+
+    @property
+    def local(self) -> float:
+        """The one to print beside a match: within the span, on the grid where the claim is one."""
+        return self.in_span if self.on_grid is None else self.on_grid
+
+    @property
+    def little(self) -> bool:
+        """True when a match carries little information."""
+        return self.local > LITTLE
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        tail = "; a match carries little information" if self.little else ""
+        return (
+            f"an unrelated number in the measured span matches with chance {self.local:.2f}, one in 0..100 with "
+            f"{self.everywhere:.2f} ({self.rule}, {self.settings} configurations){tail}"
+        )
+
+
+def finished(measurement: Measurement) -> bool:
+    """True when every sample of every problem is judged."""
+    return sum(measurement.judged) >= measurement.problems * measurement.samples
+
+
+def chance_match(reported: ReportedScore, measurements: Iterable[Measurement], kind: str) -> Chance | None:
+    """Chance that a number unrelated to these configurations would match one of them in class `kind` or better.
+
+    `measurements` are those of one model on one benchmark; unfinished ones are left out; None when none is finished.
+    """
+    done = [measurement for measurement in measurements if finished(measurement)]
+    if not done or kind not in MATCHING:
+        return None
+    rule, number, claimed = RULE_OF[kind], printed(reported.value), stated_samples(reported)
+    decimals = min(number.decimals, 4)
+    spans = merge(span for one in done for span in acceptance(one, rule, decimals, claimed))
+    scores = [Fraction(sum(one.passes), one.problems * one.samples) for one in done]
+    least, most = min(scores), max(scores)
+    low, high = (round(share * 100 * 10**decimals) for share in (least, most))
+    problems = done[0].problems
+    single = claimed == 1 or (claimed is None and _prints(number, problems))
+    return Chance(
+        rule,
+        len(done),
+        covered(spans, 0, 100 * 10**decimals) / (100 * 10**decimals + 1),
+        covered(spans, low, high) / (high - low + 1),
+        _grid_share(spans, least, most, problems, decimals) if single else None,
+    )
+
+
+def _prints(number: Printed, problems: int) -> bool:
+    first, last = rounded_span(number, problems)
+    return first <= last
+
+
+def acceptance(measurement: Measurement, rule: str, decimals: int, claimed: int | None) -> tuple[Ticks, ...]:
+    """The printed values that a finished configuration accepts, as closed spans of 10**-`decimals` percent."""
+    if rule == WITHIN and (measurement.greedy or measurement.samples >= 2):
+        rerun = rerun_of(measurement, claimed or 1)
+        first, last = rerun.interval()
+        return ((_tick(first, rerun.total, decimals)[0], _tick(last, rerun.total, decimals)[1]),)
+    reach = 0 if rule == PRINTED or not measurement.greedy else 1
+    return _by_count(sum(measurement.passes), measurement.problems * measurement.samples, reach, decimals)
+
+
+@lru_cache(maxsize=16384)
+def _by_count(count: int, total: int, reach: int, decimals: int) -> tuple[Ticks, ...]:
+    return tuple(_tick(k, total, decimals) for k in range(max(0, count - reach), min(total, count + reach) + 1))
+
+
+def _tick(count: int, total: int, decimals: int) -> Ticks:
+    """The tick, or at a tie the two, as which `count` of `total` prints."""
+    doubled, rest = divmod(2 * count * 100 * 10**decimals + total, 2 * total)
+    return (doubled - 1, doubled) if rest == 0 else (doubled, doubled)
+
+
+def merge(spans: Iterable[Ticks]) -> list[Ticks]:
+    """Closed integer spans, sorted and joined where they touch."""
+    found: list[Ticks] = []
+    for low, high in sorted(spans):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return found
+
+
+def covered(spans: Sequence[Ticks], low: int, high: int) -> int:
+    """How many whole numbers of `low`..`high` lie in the merged `spans`."""
+    return sum(max(0, min(last, high) - max(first, low) + 1) for first, last in spans)
+
+
+def _grid_share(spans: Sequence[Ticks], least: Fraction, most: Fraction, problems: int, decimals: int) -> float:
+    counts = range(math.ceil(least * problems), math.floor(most * problems) + 1)
+    ticks = {_tick(count, problems, decimals)[1] for count in counts}
+    return sum(holds(spans, tick) for tick in ticks) / len(ticks) if ticks else 1.0
+
+
+def holds(spans: Sequence[Ticks], tick: int) -> bool:
+    """True when the merged, sorted `spans` hold `tick`."""
+    index = bisect_right(spans, (tick, 1 << 62)) - 1
+    return index >= 0 and spans[index][0] <= tick <= spans[index][1]
+
+
+@dataclass(frozen=True)
+class Placebo:
+    """Matches of the reported values as they are, and after each shift; `p` is the share of shifts with as many."""
+
+    matches: int
+    claims: int
+    shifts: tuple[Fraction, ...]
+    shifted: tuple[int, ...]
+    p: float
+
+
+def placebo(
+    claims: Sequence[tuple[ReportedScore, Sequence[Measurement]]], kind: str = ROUNDING, shifts: Sequence[Fraction] = ()
+) -> Placebo:
+    """Shift every reported value by 1 to 10 points either way and count matches again.
+
+    `claims` pairs each score with the measurements of its model. `shifts` are percentage points; the default takes 82
+    evenly spread ones. A shifted value outside 0..100 matches nothing.
+    """
+    deltas = tuple(shifts) or tuple(Fraction(sign * step, 40) for step in range(40, 401, 9) for sign in (1, -1))
+    prepared = []
+    for reported, measurements in claims:
+        number = printed(reported.value)
+        done = [one for one in measurements if finished(one)]
+        rule, claimed = RULE_OF[kind], stated_samples(reported)
+        prepared.append((number, merge(s for one in done for s in acceptance(one, rule, number.decimals, claimed))))
+    real = sum(holds(spans, number.ticks) for number, spans in prepared)
+    counts = tuple(
+        sum(holds(spans, number.ticks + round(delta * 10**number.decimals)) for number, spans in prepared)
+        for delta in deltas
+    )
+    return Placebo(real, len(prepared), deltas, counts, sum(count >= real for count in counts) / len(counts))
+
+
+def best_rule(kinds: Iterable[str]) -> str:
+    """The strictest class among `kinds` that is a match; "" when none is."""
+    found: Mapping[str, int] = {kind: MATCHING.index(kind) for kind in kinds if kind in MATCHING}
+    return min(found, key=lambda kind: found[kind]) if found else ""

@@ -1,0 +1,248 @@
+"""The relation of one configuration's score to one reported score: the setting-level match classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from literature.arithmetic import misfit, stated_samples
+from literature.fullprecision import FLOAT_ERROR
+from literature.granularity import Span, count_list, count_span, nearest, percent_text, rounded_span
+from literature.records import Measurement, ReportedScore
+from literature.rerun import Rerun, greedy_assumed, rerun_of, widest
+from literature.values import Printed, printed
+
+ALPHA, ALPHA_OUT, NEAR = 0.05, 0.01, 1
+EXACT, ROUNDING, CLOSE, NOISE = "exact", "rounding", "near", "within noise"
+INCONCLUSIVE, OUT, IMPOSSIBLE, OPEN = "inconclusive", "ruled out", "impossible", "open"
+KINDS = (EXACT, ROUNDING, CLOSE, NOISE, INCONCLUSIVE, OUT, IMPOSSIBLE, OPEN)
+MATCHING = KINDS[:4]
+GLYPHS = dict(zip(KINDS, "●◑○~±✗!?", strict=True))
+FULL_PRECISION = 8
+
+
+@dataclass(frozen=True)
+class Match:
+    """How one configuration's score stands to one reported score.
+
+    `kind` is one of KINDS. `low`..`high` are the counts of `total` that the configuration can still end with (equal
+    when finished). Differences are measured minus reported, in problems and in percentage points; while unfinished, of
+    the nearest count still reachable. `p_rerun` is the two-sided probability that a rerun lies as far out, `p_same`
+    that it prints the same; `interval` the central 95 % prediction interval in percent; None where nothing is said.
+    `basis` says whether the rerun variance is MEASURED or ASSUMED. `beside` is the claim's arithmetic misfit as stated.
+    """
+
+    kind: str
+    sentence: str
+    measurement: str
+    reported: str
+    low: int
+    high: int
+    total: int
+    difference_problems: float
+    difference_points: float
+    p_rerun: float | None = None
+    p_same: float | None = None
+    interval: tuple[float, float] | None = None
+    basis: str = ""
+    beside: str = ""
+
+    @property
+    def glyph(self) -> str:
+        """One character for the match matrix."""
+        return GLYPHS[self.kind]
+
+    @property
+    def matches(self) -> bool:
+        """True for exact, rounding, near and within noise."""
+        return self.kind in MATCHING
+
+    @property
+    def impossible(self) -> bool:
+        """True when the claim as stated cannot be, whatever the run says."""
+        return bool(self.beside)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One comparison in whole numbers: the printed value against counts of the measurement's own total."""
+
+    value: Printed
+    text: str
+    problems: int
+    samples: int
+    claimed: int | None
+
+    @property
+    def total(self) -> int:
+        return self.problems * self.samples
+
+    @property
+    def span(self) -> Span:
+        return accepted_span(self.value, self.total)
+
+    def bounds(self, total: int) -> Span:
+        """The counts of `total` within half a last place of the value; first above last when none is."""
+        half, scale = 2 * self.value.ticks, 200 * 10**self.value.decimals
+        return -(-(half - 1) * total // scale), (half + 1) * total // scale
+
+    def problems_off(self, count: int) -> float:
+        """Distance of `count` from the counts that print the value, in problems."""
+        low, high = self.span
+        if low <= high:
+            return (count - high if count > high else min(0, count - low)) / self.samples
+        return float(count / self.samples - self.value.percent * self.problems / 100)
+
+    def points_off(self, count: int) -> float:
+        """Measured minus reported, in percentage points."""
+        return 100 * count / self.total - float(self.value.percent)
+
+
+@lru_cache(maxsize=65536)
+def accepted_span(value: Printed, total: int) -> Span:
+    """Counts of `total` that print as `value`; a full-precision value also takes the count that it is a float of."""
+    low, high = rounded_span(value, total)
+    if low > high and value.decimals >= FULL_PRECISION:
+        count = nearest(value, total).count
+        if abs(value.percent * total - 100 * count) <= 100 * count * FLOAT_ERROR:
+            return count, count
+    return low, high
+
+
+def match(
+    measurement: Measurement,
+    reported: ReportedScore,
+    *,
+    flips: Sequence[float] | None = None,
+    within: float | None = None,
+) -> Match:
+    """Classify one configuration, finished or not, against one reported score; the first class that applies.
+
+    `flips` and `within` are passed on to `rerun.rerun_of`. An unfinished configuration is "open", or "ruled out"
+    by the exact bound as soon as no count it can still reach would be more than ruled out.
+    """
+    side = _Side(
+        printed(reported.value), reported.value, measurement.problems, measurement.samples, stated_samples(reported)
+    )
+    passed = sum(measurement.passes)
+    left = side.total - sum(measurement.judged)
+    beside = misfit(reported, measurement.problems)
+    if left > 0:
+        return _running(measurement, reported, side, passed, passed + left, beside)
+    return _finished(measurement, reported, side, passed, beside, flips, within)
+
+
+def _running(measurement: Measurement, reported: ReportedScore, side: _Side, low: int, high: int, beside: str) -> Match:
+    first, last = side.bounds(side.total)
+    if high < first:
+        end = high
+    elif low > last:
+        end = low
+    else:
+        end = min(max(low, first), high)
+    judged = sum(1 for count in measurement.judged if count)
+    span = f"{low}..{high} of {side.total} ({percent_text(low, side.total, 1)}..{percent_text(high, side.total, 1)})"
+    reachable = low <= last and first <= high
+    p = None if reachable else _edge_p(measurement, side, end)
+    if p is not None and p < ALPHA_OUT:
+        kind = OUT
+        sentence = (
+            f"exact bound after {judged} of {side.problems} problems: ends within {span}, at least "
+            f"{abs(side.points_off(end)):.1f} points from {side.text}; ruled out for this revision and harness"
+        )
+    else:
+        kind = OPEN
+        how = "can still print" if reachable else "is still within rerun noise of"
+        sentence = f"{judged} of {side.problems} problems judged; ends within {span}, which {how} {side.text}"
+    return Match(
+        kind, sentence, measurement.id, reported.id, low, high, side.total,
+        side.problems_off(end), side.points_off(end), p, beside=beside,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=16384)
+def _edge(count: int, problems: int, samples: int, again: int, greedy: bool) -> Rerun:
+    return greedy_assumed(count, problems) if greedy else widest(count, problems, samples, again)
+
+
+def _edge_p(measurement: Measurement, side: _Side, count: int) -> float:
+    """p of the nearest reachable count, under the widest rerun: what is ruled out now stays ruled out."""
+    rerun = _edge(count, side.problems, side.samples, side.claimed or 1, measurement.greedy)
+    return rerun.p_value(*side.bounds(rerun.total))
+
+
+def _finished(
+    measurement: Measurement,
+    reported: ReportedScore,
+    side: _Side,
+    count: int,
+    beside: str,
+    flips: Sequence[float] | None,
+    within: float | None,
+) -> Match:
+    rerun = rerun_of(measurement, side.claimed or 1, flips=flips, within=within)
+    low, high = rerun.interval()
+    interval = (100 * low / rerun.total, 100 * high / rerun.total)
+    p = rerun.p_value(*side.bounds(rerun.total))
+    same = rerun.probability(*accepted_span(side.value, rerun.total))
+    kind, sentence = _by_count(measurement, side, count, same) or _by_noise(
+        side, count, rerun, p, interval, measurement.greedy
+    )
+    return Match(
+        kind, sentence, measurement.id, reported.id, count, count, side.total,
+        side.problems_off(count), side.points_off(count), p, same, interval, rerun.basis, beside,
+    )  # fmt: skip
+
+
+def _by_count(measurement: Measurement, side: _Side, count: int, same: float) -> tuple[str, str] | None:
+    """The classes that need no probability: exact, rounding-consistent, near."""
+    low, high = side.span
+    shown = f"{count}/{side.total}"
+    if low <= count <= high:
+        if low == high and side.claimed in (None, side.samples):
+            often = "" if measurement.greedy else f"; an honest rerun prints it again {same:.0%} of the time"
+            unstated = "" if side.claimed else "; the source does not state its samples"
+            return EXACT, f"{shown} prints as {side.text} and no other count of {side.total} does{often}{unstated}"
+        if side.claimed not in (None, side.samples):
+            return (
+                ROUNDING,
+                f"{shown} prints as {side.text}; the source states n={side.claimed}, this is n={side.samples}",
+            )
+        return ROUNDING, f"{shown} prints as {side.text}, as {count_list(range(low, high + 1))} of {side.total} do"
+    cut_low, cut_high = count_span(side.value, side.total, "truncate")
+    if cut_low <= count <= cut_high:
+        return ROUNDING, f"{shown} prints as {side.text} only if the source cut off instead of rounding"
+    deterministic = measurement.greedy and side.claimed in (None, 1)
+    if deterministic and low <= high and low - NEAR <= count <= high + NEAR:
+        off = side.problems_off(count)
+        return CLOSE, (
+            f"{shown} is {off:+.0f} problem from {count_list(range(low, high + 1))}/{side.total} that prints as "
+            f"{side.text}; both sides deterministic in theory"
+        )
+    return None
+
+
+def _by_noise(
+    side: _Side, count: int, rerun: Rerun, p: float, interval: tuple[float, float], greedy: bool
+) -> tuple[str, str]:
+    """The classes that rest on the rerun distribution."""
+    off = f"{side.points_off(count):+.1f} points ({side.problems_off(count):+.1f} problems)"
+    chance = f"p = {p:.2g}" if p >= 1e-4 else "p < .0001"
+    widest_case = "" if side.claimed or greedy else ", the source's samples taken as 1"
+    within = (
+        f"95 % of reruns print {interval[0]:.1f}..{interval[1]:.1f}; {chance}; {rerun.basis} {rerun.note}{widest_case}"
+    )
+    if p < ALPHA_OUT:
+        return OUT, f"{off}: ruled out for this revision and harness; {within}"
+    if not rerun.identified:
+        return INCONCLUSIVE, f"{off}: inconclusive, run n=5 samples per problem or more; {within}"
+    if p < ALPHA:
+        return INCONCLUSIVE, f"{off}: inconclusive, run more samples or seeds; {within}"
+    return NOISE, f"{off}: within resampling noise; {within}"
+
+
+def distance_key(found: Match) -> tuple[int, float]:
+    """Sort key: the best class first, then the smallest distance in points."""
+    return KINDS.index(found.kind), math.fabs(found.difference_points)

@@ -1,0 +1,218 @@
+"""What all measured configurations together say of each reported score: the claim-level verdicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from literature.arithmetic import misfit
+from literature.chance import Chance, Placebo, best_rule, chance_match, finished, placebo
+from literature.classify import (
+    EXACT,
+    INCONCLUSIVE,
+    KINDS,
+    MATCHING,
+    OPEN,
+    OUT,
+    ROUNDING,
+    Match,
+    distance_key,
+    match,
+)
+from literature.records import Measurement, ReportedScore
+
+__all__ = [
+    "KINDS", "MATCHING", "Chance", "ClaimVerdict", "Match", "Misattribution", "Placebo", "chance_match", "match",
+    "placebo", "same_benchmark", "verdicts",
+]  # fmt: skip
+
+IDENTIFIED = "reproduced, identified"
+NOT_IDENTIFIED = "reproduced, not identified"
+NOT_REPRODUCED = "not reproduced in the searched space"
+IMPOSSIBLE_AS_STATED = "impossible as stated"
+CLAIM_OPEN = "open"
+CLAIM_KINDS = (IDENTIFIED, NOT_IDENTIFIED, NOT_REPRODUCED, IMPOSSIBLE_AS_STATED, CLAIM_OPEN)
+# Dimensions that may explain a score and that no grid searches by itself.
+ALWAYS_OPEN = ("model revision", "number of problems", "top_p", "stop words", "time limit", "post-processing")
+
+
+@dataclass(frozen=True)
+class Misattribution:
+    """Configurations of another model that print the number, their best class, and that model's own chance."""
+
+    model: str
+    kind: str
+    configurations: tuple[str, ...]
+    chance: Chance | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """What the measured configurations say of one reported score.
+
+    `kind` is one of CLAIM_KINDS; `matches` are those of the same model on the same benchmark, best first; `matching`
+    counts the configurations in a matching class out of `configurations`; `chance` belongs to the class of the best
+    match; `beside` is the arithmetic misfit of the claim as stated, reported beside the run verdict; `unsearched` names
+    dimensions that the measured grid left at one value.
+    """
+
+    reported: ReportedScore
+    kind: str
+    sentence: str
+    matches: tuple[Match, ...]
+    matching: int
+    configurations: int
+    chance: Chance | None
+    beside: str
+    unsearched: tuple[str, ...]
+    misattributions: tuple[Misattribution, ...]
+
+    @property
+    def best(self) -> Match | None:
+        """The best match, None when nothing of this model is measured."""
+        return self.matches[0] if self.matches else None
+
+
+def same_benchmark(reported: str, measured: str) -> bool:
+    """True when a reported benchmark name can mean the measured task: equal, blank, or its family.
+
+    `humanevalfix-python` is either variant, `humanevalfixtests-python` or `humanevalfixdocs-python`.
+    """
+    family = measured.replace("fixtests", "fix").replace("fixdocs", "fix")
+    return reported.casefold() in ("", measured.casefold(), family.casefold())
+
+
+def verdicts(
+    reported: Sequence[ReportedScore],
+    measurements: Sequence[Measurement],
+    *,
+    names: Mapping[str, Collection[str]],
+    benchmarks: Mapping[str, Collection[str]] | None = None,
+    problems: Mapping[str, int] | None = None,
+    within: Mapping[str, float] | None = None,
+    identified: Collection[str] = (),
+    known: Mapping[tuple[str, str], Match] | None = None,
+) -> list[ClaimVerdict]:
+    """One verdict a reported score, in order.
+
+    `names` maps a reported model name to the study's names of the same model (a name not in it means itself);
+    `benchmarks` likewise (default `same_benchmark`). `problems` maps reported benchmark names to N, for arithmetic on
+    claims of which nothing is measured. `within` maps configuration ids to E[p(1-p)] borrowed from siblings.
+    `identified` holds ids of reported scores whose study's settings are identified. `known` maps (configuration id,
+    reported id) to matches already made, which are not made again.
+    """
+    by_model: dict[str, list[Measurement]] = {}
+    for measurement in measurements:
+        by_model.setdefault(measurement.model, []).append(measurement)
+    context = _Context(by_model, names, benchmarks, problems or {}, within or {}, frozenset(identified), known or {})
+    return [_verdict(score, context) for score in reported]
+
+
+@dataclass(frozen=True)
+class _Context:
+    by_model: Mapping[str, Sequence[Measurement]]
+    names: Mapping[str, Collection[str]]
+    benchmarks: Mapping[str, Collection[str]] | None
+    problems: Mapping[str, int]
+    within: Mapping[str, float]
+    identified: Collection[str]
+    known: Mapping[tuple[str, str], Match]
+
+    def comparable(self, score: ReportedScore, model: str) -> list[Measurement]:
+        """Measurements of `model` on the benchmark that `score` is of."""
+        listed = None if self.benchmarks is None else self.benchmarks.get(score.benchmark, (score.benchmark,))
+        return [
+            one
+            for one in self.by_model.get(model, ())
+            if (one.benchmark in listed if listed is not None else same_benchmark(score.benchmark, one.benchmark))
+        ]
+
+    def misfit(self, score: ReportedScore) -> str:
+        """What arithmetic says against the claim as stated, with N as given or as any measurement has it."""
+        size = self.problems.get(score.benchmark, 0) or next(
+            (one.problems for model in self.by_model for one in self.comparable(score, model)), 0
+        )
+        return misfit(score, size) if size else ""
+
+    def match(self, one: Measurement, score: ReportedScore) -> Match:
+        """The match, made only when it is not known."""
+        return self.known.get((one.id, score.id)) or match(one, score, within=self.within.get(one.id))
+
+
+def _verdict(score: ReportedScore, context: _Context) -> ClaimVerdict:
+    same = set(context.names.get(score.model, (score.model,)))
+    own = [one for model in sorted(same) for one in context.comparable(score, model)]
+    matches = tuple(sorted((context.match(one, score) for one in own), key=distance_key))
+    tally = Counter(found.kind for found in matches)
+    matching = sum(tally[kind] for kind in MATCHING)
+    best = best_rule(tally)
+    chance = chance_match(score, own, best) if best else None
+    beside = context.misfit(score)
+    unsearched = _unsearched(own)
+    identified = score.id in context.identified
+    kind, sentence = _claim(tally, len(matches), chance, beside, unsearched, identified)
+    others = tuple(_misattributions(score, same, context))
+    return ClaimVerdict(
+        score, kind, sentence, matches, matching, len(matches), chance, beside, unsearched, others
+    )  # fmt: skip
+
+
+def _claim(
+    tally: Counter[str],
+    measured: int,
+    chance: Chance | None,
+    beside: str,
+    unsearched: Sequence[str],
+    identified: bool,
+) -> tuple[str, str]:
+    matching = {kind: tally[kind] for kind in MATCHING if tally[kind]}
+    undecided = tally[OPEN] + tally[INCONCLUSIVE]
+    if not measured:
+        nothing = "no configuration of this model is measured"
+        return (IMPOSSIBLE_AS_STATED, f"{nothing}; {beside}") if beside else (CLAIM_OPEN, nothing)
+    if matching:
+        kind = IDENTIFIED if identified else NOT_IDENTIFIED
+        counted = ", ".join(f"{count} {name}" for name, count in matching.items())
+        settings = f"{sum(matching.values())} of {measured} configurations ({counted})"
+        tail = f"; {undecided} more are undecided" if undecided else ""
+        worth = f"; {chance.sentence}" if chance else ""
+        which = "the settings are identified" if kind == IDENTIFIED else "which settings it came from is not identified"
+        return kind, f"consistent with {settings}{tail}; {which}{worth}"
+    if undecided:
+        counted = ", ".join(f"{tally[kind]} {kind}" for kind in (OUT, OPEN, INCONCLUSIVE) if tally[kind])
+        return CLAIM_OPEN, f"no match among {measured} configurations yet ({counted})"
+    rest = ", ".join(unsearched)
+    return NOT_REPRODUCED, (
+        f"all {measured} configurations are ruled out for this revision and harness; not searched: {rest}"
+    )
+
+
+def _unsearched(measurements: Iterable[Measurement]) -> tuple[str, ...]:
+    """Axes that every measurement has at one value, then what no grid searches by itself."""
+    values: dict[str, set[str]] = {}
+    for one in measurements:
+        for axis, value in one.axes.items():
+            values.setdefault(axis, set()).add(value)
+    renamed = {"benchmark": "task variant"}
+    fixed = tuple(renamed.get(axis, axis) for axis, found in values.items() if len(found) == 1 and axis != "seed")
+    return (*fixed, *(name for name in ALWAYS_OPEN if name not in values))
+
+
+def _misattributions(score: ReportedScore, same: Collection[str], context: _Context) -> Iterable[Misattribution]:
+    """Other models with a configuration that prints the number, by name."""
+    for model in sorted(set(context.by_model) - set(same)):
+        others = [one for one in context.comparable(score, model) if finished(one)]
+        found = [(one, context.match(one, score)) for one in others]
+        strong = [(one, hit) for one, hit in found if hit.kind in (EXACT, ROUNDING)]
+        if not strong:
+            continue
+        kind = min((hit.kind for _, hit in strong), key=KINDS.index)
+        chance = chance_match(score, others, kind)
+        labels = tuple(one.id for one, _ in strong)
+        worth = f"; {chance.sentence}" if chance else ""
+        yield Misattribution(
+            model, kind, labels, chance,
+            f"{model} prints {score.value} too, in {len(strong)} of {len(others)} configurations ({kind}){worth}",
+        )  # fmt: skip

@@ -1,0 +1,213 @@
+"""Match classes, chance match and claim verdicts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from literature.chance import acceptance, chance_match, covered, merge, placebo
+from literature.matching import KINDS, match, verdicts
+
+if TYPE_CHECKING:
+    from conftest import Build
+
+
+GREEDY = {"decoding": "greedy"}
+N20 = {"decoding": "sampled", "samples": "20"}
+
+
+@pytest.mark.parametrize(
+    ("count", "value", "stated", "kind"),
+    [
+        (80, "48.8", GREEDY, "exact"),
+        (80, "48.8", {}, "exact"),
+        (80, "48.8", N20, "rounding"),
+        (80, "48.7", GREEDY, "rounding"),
+        (80, "49", GREEDY, "rounding"),
+        (80, "49.4", GREEDY, "near"),
+        (80, "49.4", N20, "within noise"),
+        (80, "50.0", GREEDY, "within noise"),
+        (80, "50.6", GREEDY, "inconclusive"),
+        (80, "51.2", GREEDY, "ruled out"),
+        (15, "48.9", N20, "ruled out"),
+    ],
+)
+def test_greedy_classes(build: Build, count: int, value: str, stated: Mapping[str, str], kind: str) -> None:
+    """A finished greedy score of 164 against values at growing distance, by what the source states."""
+    found = match(build.greedy(count), build.score(value, **stated))
+    assert found.kind == kind
+    assert found.kind in KINDS
+    assert found.glyph and found.sentence
+
+
+def test_sampled_classes(build: Build) -> None:
+    """n=20 against n=20: several counts print the same, close values are noise, two points are not."""
+    passes = ([0] * 8 + [1, 3, 9, 16, 19] + [20] * 7) * 8
+    percent = 100 * sum(passes) / (20 * len(passes))
+    one = build.sampled(passes, 20)
+
+    def kind(shift: float, stated: Mapping[str, str] = N20) -> str:
+        return match(one, build.score(f"{percent + shift:.1f}", **stated)).kind
+
+    assert [kind(0), kind(0.4), kind(4)] == ["rounding", "within noise", "ruled out"]
+    assert kind(2, {}) == "within noise", "an unknown number of samples is taken as one, the widest case"
+
+
+def test_one_sample_at_temperature_is_inconclusive_unless_far_off(build: Build) -> None:
+    """n=1 at T>0 has no variance of its own: a near miss is inconclusive with what to run, a far one is ruled out."""
+    one = build.sampled([1] * 80 + [0] * 84, 1)
+    near, far = (match(one, build.score(value, **N20)) for value in ("51.0", "70.0"))
+    assert near.kind == "inconclusive"
+    assert "n=5" in near.sentence
+    assert far.kind == "ruled out"
+    assert match(one, build.score("51.0", **N20), within=0.03).kind in ("within noise", "inconclusive")
+
+
+def test_running_scores_are_intervals_and_excluded_by_the_exact_bound(build: Build) -> None:
+    """Sixteen passes in 100 of 164 problems end in 16..80: 29.3 stays open, 9.1 is close, 60 and 4 cannot come any more."""
+    half = build.greedy(16, judged=100)
+    found = {value: match(half, build.score(value)) for value in ("29.3", "9.1", "60.0", "4.3")}
+    assert {value: one.kind for value, one in found.items()} == {
+        "29.3": "open",
+        "9.1": "open",
+        "60.0": "ruled out",
+        "4.3": "ruled out",
+    }
+    assert (found["29.3"].low, found["29.3"].high, found["29.3"].total) == (16, 80, 164)
+    assert "exact bound after 100 of 164 problems" in found["60.0"].sentence
+
+
+@pytest.mark.parametrize("value", ["9.1", "29.3", "36.0", "48.9"])
+def test_what_is_ruled_out_while_running_stays_ruled_out(build: Build, value: str) -> None:
+    """Whatever the rest of a run brings, an excluded value is never matched at the end."""
+    score = build.score(value)
+    for judged in range(0, 165, 20):
+        for passed in range(0, judged + 1, 10):
+            if match(build.greedy(passed, judged=judged), score).kind == "ruled out":
+                ends = (passed, passed + 164 - judged)
+                assert {match(build.greedy(end), score).kind for end in ends} == {"ruled out"}
+
+
+def test_an_impossible_claim_keeps_its_run_verdict(build: Build) -> None:
+    """48.9 from one sample on 164 cannot be; that stands beside what the run says, and is not called wrong."""
+    found = match(build.greedy(80), build.score("48.9", **GREEDY))
+    assert found.impossible
+    assert "do not fit" in found.beside
+    assert found.kind == "within noise"
+    assert not match(build.greedy(80), build.score("48.9", **N20)).impossible
+
+
+def test_matching_is_fast(build: Build) -> None:
+    """A greedy or unfinished configuration is classified in well under a millisecond."""
+    score = build.score("48.9", **N20)
+    for one in (build.greedy(80), build.greedy(16, judged=100), build.sampled([5] * 164, 20, judged=[10] * 164)):
+        match(one, score)
+        start = time.perf_counter()
+        for _ in range(200):
+            match(one, score)
+        assert (time.perf_counter() - start) / 200 < 0.001
+
+
+def test_chance_match_by_hand(build: Build) -> None:
+    """Two configurations ten problems apart: two of the printed values, two of the eleven grid values between them."""
+    ones = [build.greedy(40), build.greedy(50)]
+    found = chance_match(build.score("24.4", **GREEDY), ones, "exact")
+    assert found is not None
+    assert found.everywhere == pytest.approx(2 / 1001)
+    assert found.in_span == pytest.approx(2 / 62)
+    assert found.on_grid == pytest.approx(2 / 11)
+    assert not found.little
+
+
+def test_a_dense_grid_makes_a_match_worth_little(build: Build) -> None:
+    """When every grid value in the span is measured, any single-sample number there matches, and the sentence says so."""
+    found = chance_match(build.score("24.4", **GREEDY), [build.greedy(k) for k in range(30, 60)], "exact")
+    assert found is not None
+    assert found.on_grid == 1.0
+    assert "carries little information" in found.sentence
+
+
+def test_acceptance_agrees_with_the_classes(build: Build) -> None:
+    """A value lies in a configuration's acceptance set exactly when the classes call it a match."""
+    one = build.greedy(80)
+    spans = merge(acceptance(one, "within rerun noise", 1, 20))
+    for tick in range(400, 600):
+        kind = match(one, build.score(f"{tick / 10:.1f}", **N20)).kind
+        inside = covered(spans, tick, tick) == 1
+        cut_off = "cut off" in match(one, build.score(f"{tick / 10:.1f}", **N20)).sentence
+        assert inside == (kind in ("exact", "rounding", "within noise")) or cut_off
+
+
+def test_placebo_shifts(build: Build) -> None:
+    """Values that sit on the measured scores match more often than the same values shifted."""
+    claims = [(build.score(f"{100 * k / 164:.1f}", **GREEDY), [build.greedy(k)]) for k in (20, 57, 90, 133)]
+    found = placebo(claims, "exact")
+    assert found.matches == 4
+    assert found.p < 0.05
+
+
+def test_claim_verdicts_say_what_they_must(build: Build) -> None:
+    """A match comes with its chance and 'not identified'; all ruled out names what was not searched."""
+    ones = [build.greedy(k, id=f"c{k}", axes={"decoding": "greedy", "length": str(k)}) for k in (40, 50)]
+    hit, miss, none = verdicts(
+        [build.score("24.4", **GREEDY), build.score("80.5", **GREEDY), build.score("1.2", model="else")],
+        ones,
+        names={},
+    )
+    assert hit.kind == "reproduced, not identified"
+    assert (hit.matching, hit.configurations) == (1, 2)
+    assert "chance" in hit.sentence
+    assert hit.best is not None and hit.best.measurement == "c40"
+    assert miss.kind == "not reproduced in the searched space"
+    assert {"decoding", "model revision", "top_p"} <= set(miss.unsearched)
+    assert "length" not in miss.unsearched
+    assert "this revision and harness" in miss.sentence
+    assert none.kind == "open"
+
+
+def test_identified_only_when_told_so(build: Build) -> None:
+    """A claim is called identified only when its study's settings are."""
+    score = build.score("24.4", **GREEDY)
+    (found,) = verdicts([score], [build.greedy(40)], names={}, identified=[score.id])
+    assert found.kind == "reproduced, identified"
+
+
+def test_another_models_number_is_its_own_line(build: Build) -> None:
+    """A base model's reported number that the instruct model prints is listed with that model's own chance."""
+    ones = [build.greedy(20, id="own"), *(build.greedy(k, id=f"o{k}", model="m-inst") for k in (74, 60, 90))]
+    (found,) = verdicts([build.score("45.1", **GREEDY)], ones, names={"m": {"m"}})
+    assert found.kind == "not reproduced in the searched space"
+    (other,) = found.misattributions
+    assert (other.model, other.kind, other.configurations) == ("m-inst", "exact", ("o74",))
+    assert other.chance is not None
+    assert other.chance.settings == 3
+
+
+def test_names_relate_reported_and_measured_models(build: Build) -> None:
+    """The explicit relation decides what is the same model."""
+    ones = [build.greedy(40, model="file-q8"), build.greedy(40, id="c2", model="file-f16")]
+    score = build.score("24.4", model="DeepSeekCoder")
+    (found,) = verdicts([score], ones, names={"DeepSeekCoder": {"file-q8", "file-f16"}})
+    assert found.configurations == 2
+    assert not found.misattributions
+
+
+def test_impossible_as_stated_needs_no_run(build: Build) -> None:
+    """Without any measurement of the model the verdict on an impossible claim is arithmetic alone."""
+    (found,) = verdicts([build.score("77.3", **GREEDY)], [], names={}, problems={"humanevalfix-python": 164})
+    assert found.kind == "impossible as stated"
+    assert "126/163 with 1 lost" in found.sentence
+    for word in ("proved", "fraud", "wrong"):
+        assert word not in found.sentence
+
+
+def test_task_variants_are_one_benchmark(build: Build) -> None:
+    """A source that says only the family is compared with both variants, and with no other benchmark."""
+    ones = [
+        build.greedy(40, id=b, benchmark=b) for b in ("humanevalfixtests-python", "humanevalfixdocs-python", "mbpp")
+    ]
+    (found,) = verdicts([build.score("24.4")], ones, names={})
+    assert {one.measurement for one in found.matches} == {"humanevalfixtests-python", "humanevalfixdocs-python"}

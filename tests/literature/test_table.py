@@ -1,0 +1,177 @@
+"""Reading and writing tables: what is kept, what is refused and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from literature.errors import TableError
+from literature.records import ReportedScore
+from literature.shipped import known_causes, study_measured
+from literature.table import Table, read_table, shipped_tables, write_table
+
+
+def read(folder: Path, text: str | bytes, name: str = "t.csv", **more: dict[str, str]) -> Table:
+    """Write a file and read it."""
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_table(path, mapping=more.get("mapping"))
+
+
+def test_shipped_tables_hold_the_facts() -> None:
+    """56 and 33 values ship, with sources; the settings that sources state are attached, those they do not are absent."""
+    assert {name: len(read_table(name).scores) for name in shipped_tables()} == {
+        "humanevalfix": 56,
+        "mbpp_deepseekcoder": 33,
+    }
+    scores = {(score.model, score.value): score for score in read_table("humanevalfix").scores}
+    greedy = scores["DeepSeekCoder-Inst (6.7B)", "42.1"].stated
+    assert greedy["decoding"] == "greedy"
+    assert "precision" not in greedy
+    assert "temperature" not in greedy
+    assert scores["DeepSeekCoder-Inst (1.3B)", "48.9"].stated["samples"] == "20"
+    assert scores["OctoCoder (16B)", "30.4"].stated["decoding"] == "sampled"
+    assert scores["OctoCoder (16B)", "28"].value == "28"
+    assert len(study_measured("humanevalfix")) == 9
+    assert len(known_causes()) == 28
+
+
+def test_cell_style_of_papers(tmp_path: Path) -> None:
+    """Several numbers with their sources in one cell become several scores; what has no score is no row."""
+    found = read(tmp_path, 'Model,HumanEvalFix\na,"42.1 [21], 44.9 [16,22]"\nb,31.8±1.2\nc,-\nd,n/a\n')
+    assert [(s.model, s.value, s.sources, s.uncertainty) for s in found.scores] == [
+        ("a", "42.1", ("21",), ""),
+        ("a", "44.9", ("16", "22"), ""),
+        ("b", "31.8", (), "1.2"),
+    ]
+    assert {s.benchmark for s in found.scores} == {"HumanEvalFix"}
+    assert not found.unread
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["47.5%", "0.475"], ["47.5", "47.5"]),
+        (["0.475", "0.4512"], ["47.5", "45.12"]),
+        (["47.5", "0.6"], ["47.5", "0.6"]),
+        (["0.61", "48.78"], ["0.61", "48.78"]),
+        (["0.4746951219512195"], ["47.46951219512195"]),
+        (['"42,1"', '"44,9 [3]"'], ["42.1", "44.9"]),
+        (["42.1\u2009%", "44.9²"], ["42.1", "44.9"]),
+        (["28", "28.0"], ["28", "28.0"]),
+        (["**", "42.1†"], ["42.1"]),
+    ],
+)
+def test_one_meaning_is_read(tmp_path: Path, cells: list[str], values: list[str]) -> None:
+    """Percent signs, fractions, decimal commas, thin spaces and footnote marks are read where they mean one thing."""
+    text = "model,value\n" + "".join(f"m{i},{cell}\n" for i, cell in enumerate(cells))
+    assert [score.value for score in read(tmp_path, text).scores] == values
+
+
+@pytest.mark.parametrize(
+    ("cells", "refused"),
+    [
+        (["47.5", "0.47"], "0.47"),
+        (["47.5", '"42,1"'], "42,1"),
+        (["47.5", "101"], "101"),
+        (["47.5", "\u22123"], "\u22123"),
+        (["47.5", "about 40"], "about 40"),
+        (["47.5", "x" * 1_000_000], "x"),
+        (["47.5", "1" * 1_000_000], "1"),
+    ],
+)
+def test_what_has_no_single_meaning_is_kept_with_place_and_reason(
+    tmp_path: Path, cells: list[str], refused: str
+) -> None:
+    """The rest of the table is read; the refused cell is listed with file, line and column."""
+    text = "model,value\n" + "".join(f"m{i},{cell}\n" for i, cell in enumerate(cells))
+    found = read(tmp_path, text)
+    assert [score.value for score in found.scores] == ["47.5"]
+    (unread,) = found.unread
+    assert unread.place == f"{tmp_path / 't.csv'}:3:2"
+    assert unread.text.startswith(refused)
+    assert len(unread.text) <= 200
+    assert unread.reason
+
+
+def test_duplicates_and_ragged_rows_and_unknown_columns_are_said(tmp_path: Path) -> None:
+    """A repeated row counts once, a short and a long row are listed, an unknown column is named."""
+    found = read(tmp_path, "model,value,sources,size\na,1.2,3,7B\na,1.2,3,7B\nb\nc,1,2,3,4\n,5.0,1,2\n")
+    assert [score.model for score in found.scores] == ["a"]
+    assert [item.place.rpartition("t.csv")[2] for item in found.unread] == [":1:4", ":4:1", ":5:1", ":6:1", ":3"]
+    assert "unknown column" in found.unread[0].reason
+    assert "t.csv:2" in found.unread[-1].reason
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "words"),
+    [
+        (b"", 0, 0, "empty"),
+        (b"  \n\n", 0, 0, "empty"),
+        (b"model,value\n", 1, 0, "no row"),
+        (b"model,value\na,\xe9\n", 2, 3, "not UTF-8"),
+        (b"model,value\na,\x00\n", 2, 0, "NUL"),
+        (b'model,value\na,"1.2\n', 2, 1, "malformed"),
+        (b"model,model,value\na,b,1\n", 1, 2, "twice"),
+        (b"size,value\n7B,12\n", 1, 1, "no column of models"),
+        (b"model\na\n", 1, 1, "no column of scores"),
+        (b"model,value\na,120\n", 2, 2, "above 100"),
+        (b"model,value\na,-\n", 0, 0, "no score"),
+    ],
+)
+def test_bad_files_name_line_and_column(tmp_path: Path, text: bytes, line: int, column: int, words: str) -> None:
+    """One error that names file, line and column and what is wrong, never a traceback of a library."""
+    with pytest.raises(TableError, match=words) as caught:
+        read(tmp_path, text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert caught.value.file == str(tmp_path / "t.csv")
+    assert str(caught.value).startswith(caught.value.file)
+
+
+def test_a_missing_file_names_the_tables_that_ship() -> None:
+    """A wrong name is answered with the right ones."""
+    with pytest.raises(TableError, match="humanevalfix"):
+        read_table("no-such-table")
+
+
+def test_mapping_names_columns_and_constants(tmp_path: Path) -> None:
+    """A mapping gives roles to foreign headers; `=text` holds for every row; a wrong name is refused."""
+    mapping = {"model": "Modell", "value": "Ergebnis", "benchmark": "=humanevalfix-python", "unit": "fraction"}
+    found = read(tmp_path, "Modell;Ergebnis\na;0,47\n", mapping=mapping)
+    assert [(s.model, s.benchmark, s.value) for s in found.scores] == [("a", "humanevalfix-python", "47")]
+    with pytest.raises(TableError, match="no column 'Model'"):
+        read(tmp_path, "Modell;Ergebnis\na;0,47\n", mapping={"model": "Model"})
+    with pytest.raises(TableError, match="unknown role"):
+        read(tmp_path, "Modell;Ergebnis\na;0,47\n", mapping={"size": "Modell"})
+
+
+words = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp", "Cf"], exclude_characters=";[]"),
+    min_size=1,
+    max_size=8,
+)
+names = st.lists(words, min_size=1, max_size=3).map(" ".join)
+scores = st.builds(
+    ReportedScore,
+    model=names,
+    benchmark=st.sampled_from(["", "humanevalfix-python", "mbpp"]),
+    metric=st.sampled_from(["pass@1", "pass@10"]),
+    value=st.integers(0, 1000).map(lambda ticks: f"{ticks / 10:.1f}") | st.integers(0, 100).map(str),
+    sources=st.lists(st.integers(1, 99).map(str) | names, max_size=3, unique=True).map(tuple),
+    introduced_by=st.sampled_from(["", "3"]),
+    place=st.sampled_from(["paper.csv:7", "table 2"]),
+    stated=st.dictionaries(st.sampled_from(["decoding", "temperature", "own axis"]), st.sampled_from(["x", "0.2"])),
+    uncertainty=st.sampled_from(["", "1.2"]),
+    printed=st.sampled_from(["", "0.475", "47,5%"]),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(st.lists(scores, min_size=1, max_size=6, unique_by=lambda score: score.id), st.sampled_from(["a.csv", "a.tsv"]))
+def test_import_of_export_gives_the_same_back(tmp_path: Path, found: list[ReportedScore], name: str) -> None:
+    """Whatever scores are written, reading the file returns exactly them, in order."""
+    write_table(found, tmp_path / name)
+    assert list(read_table(tmp_path / name).scores) == found
