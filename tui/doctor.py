@@ -118,6 +118,7 @@ def _sandbox() -> Finding:
 
 def _model() -> Finding:
     from cache.files import find_model
+
     from tui.study import embedded
 
     spec = embedded().models[0].file

@@ -18,7 +18,7 @@ from engine.protocols import Generation, Limits, ModelCard, Outcome, Problem, Pr
 class FakeModel:
     """Replies are a function of the request alone: a body, right or wrong by a hash of prompt, file and stream.
 
-    Requests finish in a shuffled order (`shuffle`), as from a batch; `made` counts the replies made by every fake model.
+    Requests finish in a shuffled order (`shuffle`), as from a batch; `made` lists the replies of every fake model.
     """
 
     name: str = "fake"
@@ -95,7 +95,8 @@ class FakeBenchmark:
         return tuple(
             Problem(
                 task_id=f"P/{i}", entry_point=f"f{i}", header=f"def f{i}(x):\n",
-                context=f"def f{i}(x):\n    return bad{i}\n", instruction=f"Fix bugs in f{i}.", test=f"check(f{i})", canonical=f"    return good{i}\n",
+                context=f"def f{i}(x):\n    return bad{i}\n", instruction=f"Fix bugs in f{i}.",
+                test=f"check(f{i})", canonical=f"    return good{i}\n",
                 buggy=f"    return bad{i}\n",
             )
             for i in range(self.size)

@@ -94,8 +94,8 @@ def test_a_finished_run_generates_and_judges_nothing_again(store: Store, fakes: 
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kills=st.lists(st.integers(1, 80), max_size=4))
-def test_stopped_anywhere_and_resumed_equals_uninterrupted(tmp_path_factory: Any, fakes: Any, kills: list[int]) -> None:
-    """Wherever a run is stopped and however often, the replies kept and the scores are those of an uninterrupted run."""
+def test_resumed_equals_uninterrupted(tmp_path_factory: Any, fakes: Any, kills: list[int]) -> None:
+    """Wherever a run is stopped, however often, its replies and scores are those of an uninterrupted run."""
     lives = []
     for stops in ([], kills):
         store = Store(tmp_path_factory.mktemp("life") / "s.sqlite")
