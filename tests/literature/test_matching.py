@@ -67,7 +67,7 @@ def test_one_sample_at_temperature_is_inconclusive_unless_far_off(build: Build) 
 
 
 def test_running_scores_are_intervals_and_excluded_by_the_exact_bound(build: Build) -> None:
-    """Sixteen passes in 100 of 164 problems end in 16..80: 29.3 stays open, 9.1 is close, 60 and 4 cannot come any more."""
+    """Sixteen passes in 100 of 164 problems end in 16..80: 29.3 and the close 9.1 stay open, 60 and 4 do not."""
     half = build.greedy(16, judged=100)
     found = {value: match(half, build.score(value)) for value in ("29.3", "9.1", "60.0", "4.3")}
     assert {value: one.kind for value, one in found.items()} == {
@@ -123,7 +123,7 @@ def test_chance_match_by_hand(build: Build) -> None:
 
 
 def test_a_dense_grid_makes_a_match_worth_little(build: Build) -> None:
-    """When every grid value in the span is measured, any single-sample number there matches, and the sentence says so."""
+    """When every grid value in the span is measured, any single-sample number there matches; it is said so."""
     found = chance_match(build.score("24.4", **GREEDY), [build.greedy(k) for k in range(30, 60)], "exact")
     assert found is not None
     assert found.on_grid == 1.0

@@ -22,7 +22,7 @@ def read(folder: Path, text: str | bytes, name: str = "t.csv", **more: dict[str,
 
 
 def test_shipped_tables_hold_the_facts() -> None:
-    """56 and 33 values ship, with sources; the settings that sources state are attached, those they do not are absent."""
+    """56 and 33 values ship with sources; what sources state is attached, what they do not is absent."""
     assert {name: len(read_table(name).scores) for name in shipped_tables()} == {
         "humanevalfix": 56,
         "mbpp_deepseekcoder": 33,
