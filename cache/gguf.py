@@ -70,7 +70,9 @@ class Header:
 
     @property
     def precision(self) -> str:
-        """The file's precision (`f16`, `q4_k_m`, ...), by its own statement, else by the type of most of its tensors' bytes."""
+        """The file's precision (`f16`, `q4_k_m`, ...), by its own statement, else by the type of most of its tensors'
+        bytes.
+        """
         stated = self.metadata.get("general.file_type")
         if isinstance(stated, int) and stated in FILE_TYPES:
             return FILE_TYPES[stated]

@@ -1,0 +1,258 @@
+"""llama.cpp behind one class: the only module that imports `llama_cpp`, and only when a model is opened.
+
+Low-level calls throughout: the package's high-level class decodes one sequence at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.errors import ModelError
+from engine.models.decoder import Logits
+
+MICRO_BATCH = 512
+"""Prompt tokens per `llama_decode` in prefill (n_ubatch and n_batch)."""
+
+_FILE_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 7, "q4_k_m": 15, "bf16": 32}
+_KEPT_LINES = 40
+
+_log: deque[str] = deque([""], maxlen=_KEPT_LINES)
+_keep_alive: list[Any] = []
+
+
+@functools.cache
+def _library() -> Any:
+    """The binding, with llama.cpp's log kept in memory instead of on stderr."""
+    try:
+        import llama_cpp
+    except (ImportError, OSError, RuntimeError) as error:
+        raise ModelError(
+            f"llama-cpp-python cannot be loaded ({error}); reinstall it: pip install llama-cpp-python"
+        ) from error
+
+    @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+    def keep(level: int, text: bytes, user_data: object) -> None:
+        for line in text.decode("utf-8", "replace").splitlines(keepends=True):
+            _log[-1] += line.rstrip("\n")
+            if line.endswith("\n"):
+                _log.append("")
+
+    llama_cpp.llama_log_set(keep, ctypes.c_void_p(0))
+    _keep_alive.append(keep)
+    llama_cpp.llama_backend_init()
+    return llama_cpp
+
+
+def last_log_lines(count: int = 3) -> str:
+    """The last lines that llama.cpp logged, joined with ` | `."""
+    return " | ".join([line.strip() for line in _log if line.strip(" .")][-count:])
+
+
+def build() -> Mapping[str, str]:
+    """What is linked in, as far as it may change a token: package and llama.cpp version, instruction sets, devices."""
+    lib = _library()
+    version = lib.llama_version().decode() if hasattr(lib, "llama_version") else "unknown"
+    features = lib.llama_print_system_info().decode().replace(" = 1", "").replace("|", "").replace("CPU :", "").split()
+    return {
+        "engine": f"llama-cpp-python {lib.__version__} (llama.cpp {version})",
+        "instruction sets": " ".join(features),
+    }
+
+
+def devices() -> list[str]:
+    """Descriptions of the accelerators that this build can use; empty on a CPU-only build."""
+    if not _library().llama_supports_gpu_offload():
+        return []
+    from llama_cpp._ggml import libggml
+
+    libggml.ggml_backend_dev_count.restype = ctypes.c_size_t
+    libggml.ggml_backend_dev_get.restype = ctypes.c_void_p
+    libggml.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
+    libggml.ggml_backend_dev_description.restype = ctypes.c_char_p
+    libggml.ggml_backend_dev_description.argtypes = [ctypes.c_void_p]
+    libggml.ggml_backend_dev_type.argtypes = [ctypes.c_void_p]
+    found = [libggml.ggml_backend_dev_get(index) for index in range(libggml.ggml_backend_dev_count())]
+    return [
+        libggml.ggml_backend_dev_description(device).decode()
+        for device in found
+        if libggml.ggml_backend_dev_type(device)
+    ]
+
+
+def quantise(source: Path, target: Path, precision: str, threads: int) -> None:
+    """Write `source` anew with its weights at a precision (f32, f16, bf16, q8_0, q4_k_m, q4_0); else `ModelError`."""
+    lib = _library()
+    params = lib.llama_model_quantize_default_params()
+    params.ftype = _FILE_TYPES[precision]
+    params.nthread = threads
+    params.allow_requantize = True
+    code = lib.llama_model_quantize(str(source).encode(), str(target).encode(), ctypes.byref(params))
+    if code != 0:
+        raise ModelError(f"llama.cpp could not turn {source} into {precision}: {last_log_lines()}")
+
+
+class LlamaDecoder:
+    """One model file in memory, and after `shape` a context of `width` slots plus the prefill sequence.
+
+    `threads` are compute threads; `gpu_layers` < 0 means all. `ModelError` when llama.cpp cannot load the file.
+    Not safe to call from two threads at once.
+    """
+
+    def __init__(self, path: Path, *, threads: int, gpu_layers: int = -1) -> None:
+        self._lib = lib = _library()
+        self._context: Any = None
+        self._threads = threads
+        params = lib.llama_model_default_params()
+        params.n_gpu_layers = gpu_layers
+        _log.clear()
+        _log.append("")
+        self._model = lib.llama_model_load_from_file(str(path).encode(), params)
+        if not self._model:
+            raise ModelError(
+                f"llama.cpp cannot load {path}: {last_log_lines()}; give another file, or another llama.cpp build"
+            )
+        self._vocab = lib.llama_model_get_vocab(self._model)
+        self.n_vocab: int = lib.llama_vocab_n_tokens(self._vocab)
+        self.end_tokens = frozenset(t for t in range(self.n_vocab) if lib.llama_vocab_is_eog(self._vocab, t))
+        self._pieces: dict[int, bytes] = {}
+        self.width = self.slot_tokens = 0
+        self.flash_attention = True
+
+    def shape(self, width: int, slot_tokens: int) -> None:
+        """Make room for `width` sequences of up to `slot_tokens` tokens; what slots held before is gone."""
+        self._free_context()
+        self._context = self._new_context(width, slot_tokens, flash=True)
+        self.flash_attention = bool(self._context)
+        if not self._context:
+            self._context = self._new_context(width, slot_tokens, flash=False)
+        if not self._context:
+            raise ModelError(
+                f"llama.cpp cannot make {width} slots of {slot_tokens} tokens: {last_log_lines()}; "
+                "choose a smaller width or maximum length"
+            )
+        self._memory = self._lib.llama_get_memory(self._context)
+        if not self._memory:
+            raise ModelError("this model has no KV cache to batch over (an encoder?); give a causal language model")
+        self.width, self.slot_tokens = width, slot_tokens
+        self._step = self._batch(width, slots=range(width))
+        self._prompt = self._batch(MICRO_BATCH, slots=[width] * MICRO_BATCH)
+
+    def _new_context(self, width: int, slot_tokens: int, flash: bool) -> Any:
+        lib = self._lib
+        params = lib.llama_context_default_params()
+        per_slot = -(-slot_tokens // 256) * 256
+        params.n_seq_max = width + 1
+        params.n_ctx = per_slot * (width + 1)
+        params.n_batch = params.n_ubatch = max(MICRO_BATCH, width)
+        params.n_threads = params.n_threads_batch = self._threads
+        params.flash_attn_type = int(flash)
+        params.kv_unified = False
+        if hasattr(params, "n_outputs_max"):
+            params.n_outputs_max = width + 1
+        return lib.llama_init_from_model(self._model, params)
+
+    def _batch(self, size: int, slots: Sequence[int]) -> tuple[Any, Any, Any]:
+        """A batch with sequence ids fixed for good, and its token and position arrays as numpy views."""
+        batch = self._lib.llama_batch_init(size, 0, 1)
+        for row, slot in enumerate(slots):
+            batch.n_seq_id[row] = 1
+            batch.seq_id[row][0] = slot
+            batch.logits[row] = 1
+        return batch, np.ctypeslib.as_array(batch.token, (size,)), np.ctypeslib.as_array(batch.pos, (size,))
+
+    def _decode(self, batch: Any) -> Any:
+        code = self._lib.llama_decode(self._context, batch)
+        if code == 1:
+            raise ModelError(
+                f"the KV cache is full at {self.slot_tokens} tokens per slot; open the model with longer slots"
+            )
+        if code != 0:
+            raise ModelError(f"llama.cpp failed to decode (code {code}): {last_log_lines()}")
+        return self._lib.llama_get_logits(self._context)
+
+    def prefill(self, prompt: Sequence[int]) -> Logits:
+        """See `Decoder.prefill`."""
+        if not prompt:
+            raise ModelError("a prompt without tokens cannot be continued; check the template")
+        lib, (batch, tokens, positions) = self._lib, self._prompt
+        lib.llama_memory_seq_rm(self._memory, self.width, -1, -1)
+        for start in range(0, len(prompt), MICRO_BATCH):
+            part = prompt[start : start + MICRO_BATCH]
+            batch.n_tokens = len(part)
+            tokens[: len(part)] = part
+            positions[: len(part)] = range(start, start + len(part))
+            ctypes.memset(batch.logits, 0, len(part))
+            batch.logits[len(part) - 1] = 1
+            logits = self._decode(batch)
+        return np.ctypeslib.as_array(logits, (self.n_vocab,)).copy()
+
+    def share(self, slot: int) -> None:
+        """See `Decoder.share`."""
+        self._lib.llama_memory_seq_rm(self._memory, slot, -1, -1)
+        self._lib.llama_memory_seq_cp(self._memory, self.width, slot, -1, -1)
+
+    def decode(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
+        """See `Decoder.decode`."""
+        batch, token_view, position_view = self._step
+        token_view[:] = tokens
+        position_view[:] = positions
+        for slot, position in enumerate(positions):
+            if position == 0:
+                self._lib.llama_memory_seq_rm(self._memory, slot, -1, -1)
+        batch.n_tokens = self.width
+        return np.ctypeslib.as_array(self._decode(batch), (self.width, self.n_vocab))
+
+    def piece(self, token: int) -> bytes:
+        """See `Decoder.piece`."""
+        found = self._pieces.get(token)
+        if found is None:
+            size = 64
+            while True:
+                buffer = ctypes.create_string_buffer(size)
+                used = self._lib.llama_token_to_piece(self._vocab, token, buffer, size, 0, True)
+                if used >= 0:
+                    break
+                size = -used
+            found = self._pieces[token] = buffer.raw[:used]
+        return found
+
+    def tokenize(self, text: str) -> tuple[int, ...]:
+        """Token ids; special tokens written as text become themselves, bos is added where the file asks for it."""
+        data = text.encode()
+        room = len(data) + 8
+        while True:
+            buffer = (ctypes.c_int32 * room)()
+            used: int = self._lib.llama_tokenize(self._vocab, data, len(data), buffer, room, True, True)
+            if used >= 0:
+                return tuple(buffer[:used])
+            room = -used
+
+    def special_tokens(self) -> dict[str, str]:
+        """`bos_token`, `eos_token`, ... as text; empty where the model has none."""
+        lib = self._lib
+        found = {}
+        for name, get in (("bos", lib.llama_vocab_bos), ("eos", lib.llama_vocab_eos), ("pad", lib.llama_vocab_pad)):
+            token = get(self._vocab)
+            found[f"{name}_token"] = self.piece(token).decode("utf-8", "replace") if token >= 0 else ""
+        return found
+
+    def _free_context(self) -> None:
+        if self._context:
+            self._lib.llama_batch_free(self._step[0])
+            self._lib.llama_batch_free(self._prompt[0])
+            self._lib.llama_free(self._context)
+            self._context = None
+
+    def close(self) -> None:
+        """Free the KV cache and the weights; safe to call twice."""
+        self._free_context()
+        if self._model:
+            self._lib.llama_model_free(self._model)
+            self._model = None

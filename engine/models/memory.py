@@ -1,0 +1,89 @@
+"""Whether a model fits, asked before it is loaded: what file and slots take, and what this machine has left."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from cache.gguf import Header
+
+_RESERVE = 256 << 20
+"""Bytes left to the rest of the process and the system."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes of memory: the weights, the KV cache of all slots, and llama.cpp's buffers for one step."""
+
+    weights: int
+    kv: int
+    scratch: int
+
+    @property
+    def total(self) -> int:
+        """All of it, with the reserve."""
+        return self.weights + self.kv + self.scratch + _RESERVE
+
+
+def kv_bytes_per_token(header: Header) -> int:
+    """Bytes of KV at f16 that one token of one sequence takes, over all layers."""
+    arch = header.architecture
+    heads = header.number(f"{arch}.attention.head_count", 1)
+    kv_heads = header.number(f"{arch}.attention.head_count_kv", heads)
+    per_head = header.number(f"{arch}.embedding_length") // max(heads, 1)
+    key = header.number(f"{arch}.attention.key_length", per_head)
+    value = header.number(f"{arch}.attention.value_length", per_head)
+    return header.number(f"{arch}.block_count") * kv_heads * (key + value) * 2
+
+
+def needed(header: Header, width: int, slot_tokens: int, micro_batch: int = 512) -> Need:
+    """What `width` slots (and the prefill sequence) of `slot_tokens` tokens take beside the weights."""
+    arch = header.architecture
+    vocabulary = header.number(f"{arch}.vocab_size", 50_000)
+    widest = 4 * header.number(f"{arch}.embedding_length") + 3 * header.number(f"{arch}.feed_forward_length")
+    scratch = 4 * (micro_batch * widest + 2 * (width + 1) * vocabulary)
+    return Need(header.weight_bytes, kv_bytes_per_token(header) * slot_tokens * (width + 1), scratch)
+
+
+def available_memory() -> int:
+    """Bytes that can still be taken on this machine: free and reclaimable memory, or what the control group leaves."""
+    left = [_meminfo("MemAvailable"), *_control_group()]
+    return min(value for value in left if value is not None) if any(left) else 1 << 62
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on: the affinity mask, or the control group's quota where that is smaller."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    words = (_read(Path("/sys/fs/cgroup/cpu.max")) or "max").split()
+    if words[0].isdigit() and len(words) == 2:
+        cores = min(cores, max(1, int(words[0]) // int(words[1])))
+    return cores
+
+
+def _meminfo(name: str) -> int | None:
+    for line in (_read(Path("/proc/meminfo")) or "").splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _control_group() -> list[int]:
+    """What a memory limit of version 2 or 1 leaves, reclaimable file cache counted as free."""
+    found = []
+    for folder, limit_name, used_name in (
+        (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
+        (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        limit, used = _read(folder / limit_name), _read(folder / used_name)
+        if limit and used and limit.isdigit() and int(limit) < 1 << 60:
+            statistics = dict(line.split() for line in (_read(folder / "memory.stat") or "").splitlines())
+            found.append(max(0, int(limit) - int(used) + int(statistics.get("inactive_file", 0))))
+    return found
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None

@@ -1,0 +1,92 @@
+"""From logits to the next token: greedy, or temperature, top-k and top-p as transformers defines them.
+
+A row's token depends on its logits, decoding, stream and position only: rows are computed one by one, so that no
+neighbour can change a sum's order. Logits are divided by the temperature and exponentiated in float32 and summed in
+float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ModelError
+from engine.models.decoder import Logits
+from engine.settings import Decoding
+
+VERSION = "splitmix64/1"
+"""Names the random numbers and the arithmetic; changed whenever either changes, since it is part of the numerics."""
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def _mix(state: int) -> int:
+    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+    return state ^ (state >> 31)
+
+
+def uniform(stream: int, position: int) -> float:
+    """The stream's random number for one position of the reply, in [0, 1): a hash of both, so draws are independent."""
+    return (_mix((_mix((stream + _GOLDEN) & _MASK) + (position + 1) * _GOLDEN) & _MASK) >> 11) / (1 << 53)
+
+
+def choose(row: Logits, decoding: Decoding, stream: int, position: int) -> int:
+    """The next token for one row of logits [n_vocab]; ties go to the lowest token id."""
+    best = int(row.argmax())
+    if not np.isfinite(row[best]):
+        raise ModelError("the model's logits are not finite (NaN or overflow); try another precision or another build")
+    if decoding.greedy:
+        return best
+    tokens, weights = nucleus(row, decoding)
+    cumulative = np.cumsum(weights, dtype=np.float64)
+    drawn = int(np.searchsorted(cumulative, uniform(stream, position) * cumulative[-1], side="right"))
+    return int(tokens[min(drawn, len(tokens) - 1)])
+
+
+def choose_all(
+    logits: Logits, rows: Sequence[int], decodings: Sequence[Decoding], streams: Sequence[int], positions: Sequence[int]
+) -> list[int]:
+    """One token for each of `rows` of logits [width, n_vocab]; the other arguments are per chosen row."""
+    return [
+        choose(logits[row], decoding, stream, position)
+        for row, decoding, stream, position in zip(rows, decodings, streams, positions, strict=True)
+    ]
+
+
+def nucleus(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Token ids that may be drawn and their unnormalised weights, most likely first (equal logits by token id).
+
+    top_k keeps every token that ties with the k-th, then top_p the smallest set whose share of what is left is at
+    least top_p; never fewer than one token.
+    """
+    scaled = row / np.float32(decoding.temperature)
+    best = scaled.max()
+    weights = np.exp(scaled - best)
+    top_k = decoding.top_k if 0 < decoding.top_k < len(row) else 0
+    if not top_k and decoding.top_p >= 1.0:
+        return np.arange(len(row)), weights
+    total = 0.0 if top_k else float(np.sum(weights, dtype=np.float64))
+    # The nucleus nearly always lies within a few logits of the best: sort those, and widen only when they fall short.
+    for reach in (4.0, 8.0, 16.0, np.inf):
+        near = np.flatnonzero(scaled >= best - np.float32(reach))
+        if top_k and len(near) < top_k and len(near) < len(row):
+            continue
+        order = near[np.argsort(-scaled[near], kind="stable")]
+        if top_k:
+            order = order[: _last_tie(scaled[order], top_k)]
+            total = float(np.sum(weights[order], dtype=np.float64))
+        cumulative = np.cumsum(weights[order], dtype=np.float64)
+        if top_k or cumulative[-1] >= decoding.top_p * total or reach == np.inf:
+            break
+    count = int(np.searchsorted(cumulative, decoding.top_p * total, side="left")) + 1
+    kept = order[: min(count, len(order))]
+    return kept, weights[kept]
+
+
+def _last_tie(descending: Logits, k: int) -> int:
+    """How many of the sorted values are at least the k-th."""
+    return int(np.searchsorted(-descending, -descending[k - 1], side="right"))

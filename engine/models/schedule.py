@@ -1,0 +1,139 @@
+"""Continuous batching that cannot be seen in a reply: fixed width, one KV per slot, prompts prefilled alone.
+
+A reply depends on its request and the decoder's numerics only, not on neighbours, order or what was asked before:
+every step decodes all `width` slots (idle ones are fed a dummy token at position 0), every prompt is prefilled by
+itself, requests with the same prompt as the one before copy its KV and are sampled from the logits that the prefill
+left, and each draw is a function of the request's own stream and the position.
+"""
+
+from __future__ import annotations
+
+import codecs
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from engine.errors import ModelError
+from engine.models.decoder import Decoder, Logits
+from engine.models.sampling import choose, choose_all
+from engine.protocols import Generation, Request
+
+_IDLE_TOKEN = 0
+
+
+@dataclass
+class _Reply:
+    """A request in a slot and what it has so far."""
+
+    request: Request
+    tokens: list[int] = field(default_factory=list)
+    text: str = ""
+    started: float = field(default_factory=time.perf_counter)
+    utf8: codecs.IncrementalDecoder = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
+
+    @property
+    def position(self) -> int:
+        """Where in the sequence the last token goes."""
+        return len(self.request.prompt) + len(self.tokens) - 1
+
+    def accept(self, token: int, decoder: Decoder) -> str | None:
+        """Take the next token; why the reply ends with it, or None."""
+        if token in decoder.end_tokens:
+            return "end"
+        self.tokens.append(token)
+        added = self.utf8.decode(decoder.piece(token))
+        if added:
+            self.text += added
+            if self.request.done(self.text):
+                return "cut"
+        return "limit" if len(self.tokens) >= self.request.limit else None
+
+    def finished(self, stop: str) -> Generation:
+        text = self.text + self.utf8.decode(b"", final=True)
+        return Generation(self.request.key, text, tuple(self.tokens), stop, time.perf_counter() - self.started)
+
+
+class _Slots:
+    """The decoder's slots, who is in them, and the prompt that the prefill sequence holds."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder = decoder
+        self.replies: list[_Reply | None] = [None] * decoder.width
+        self._prompt: Sequence[int] | None = None
+        self._logits: Logits | None = None
+
+    @property
+    def active(self) -> int:
+        return sum(reply is not None for reply in self.replies)
+
+    def admit(self, slot: int, request: Request) -> Generation | None:
+        """Put a request into a free slot; its generation when the first token already ends it."""
+        if request.limit <= 0:
+            return Generation(request.key, "", (), "no room")
+        needed = len(request.prompt) + request.limit
+        if needed > self.decoder.slot_tokens:
+            raise ModelError(
+                f"a request of {needed} tokens does not fit into slots of {self.decoder.slot_tokens}; "
+                "open the model with longer slots"
+            )
+        reply = _Reply(request)
+        token = choose(self._prefilled(request.prompt), request.decoding, request.stream, 0)
+        stop = reply.accept(token, self.decoder)
+        if stop:
+            return reply.finished(stop)
+        self.decoder.share(slot)
+        self.replies[slot] = reply
+        return None
+
+    def _prefilled(self, prompt: Sequence[int]) -> Logits:
+        if self._logits is None or self._prompt != prompt:
+            self._logits = self.decoder.prefill(prompt)
+            self._prompt = prompt
+        return self._logits
+
+    def step(self) -> list[Generation]:
+        """Decode one token in every slot; the generations that end with it.
+
+        All rows are sampled here, before any prefill can overwrite the logits.
+        """
+        tokens = [reply.tokens[-1] if reply else _IDLE_TOKEN for reply in self.replies]
+        positions = [reply.position if reply else 0 for reply in self.replies]
+        logits = self.decoder.decode(tokens, positions)
+        live = [(slot, reply) for slot, reply in enumerate(self.replies) if reply]
+        drawn = choose_all(
+            logits,
+            [slot for slot, _ in live],
+            [reply.request.decoding for _, reply in live],
+            [reply.request.stream for _, reply in live],
+            [len(reply.tokens) for _, reply in live],
+        )
+        finished = []
+        for (slot, reply), token in zip(live, drawn, strict=True):
+            stop = reply.accept(token, self.decoder)
+            if stop:
+                finished.append(reply.finished(stop))
+                self.replies[slot] = None
+        return finished
+
+
+def generate(
+    decoder: Decoder, requests: Iterable[Request], keep_going: Callable[[], bool] = lambda: True
+) -> Iterator[Generation]:
+    """Generations in the order in which they finish; `requests` is read only as slots become free.
+
+    `keep_going` is asked once per step; on False the iteration ends, and unfinished replies are dropped.
+    """
+    slots = _Slots(decoder)
+    waiting = iter(requests)
+    while True:
+        for slot, reply in enumerate(slots.replies):
+            if reply is not None:
+                continue
+            for request in waiting:
+                ended = slots.admit(slot, request)
+                if ended is None:
+                    break
+                yield ended
+        if not slots.active or not keep_going():
+            return
+        yield from slots.step()
