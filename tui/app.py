@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App
-from textual.screen import Screen
 
 from cache.store import Run
 from tui.commands import Command, Commanded, CommandProvider, bindings
 from tui.crash import write_crash
 from tui.desk import Desk
 from tui.parts import Parts
-from tui.reading import Matches
 from tui.screens.base import BaseScreen
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen
 from tui.session import Session
@@ -29,6 +28,7 @@ MATCH_SECONDS = 0.010
 STATUS_SECONDS = 1.0
 LIVE = ("created", "running", "paused")
 
+
 class ScoretraceApp(Commanded, App[int]):
     """Everything the screens share, and the clock that brings it forward."""
 
@@ -38,12 +38,16 @@ class ScoretraceApp(Commanded, App[int]):
     COMMANDS: ClassVar = {CommandProvider}
 
     TABLE: ClassVar[Sequence[Command]] = (
-        Command("1,L", "literature", "literature", "Go to: literature", "Reported scores and what arithmetic says of them."),
+        Command(
+            "1,L", "literature", "literature", "Go to: literature", "Reported scores and what arithmetic says of them."
+        ),
         Command("2,g", "grid", "grid", "Go to: grid", "Choose settings, see what they cost, start a run."),
         Command("3,r", "run", "run", "Go to: run", "Progress and the match matrix."),
         Command("4,x", "report", "report", "Go to: report", "Preview the checklist report and write it."),
         Command("5", "runs", "runs", "Go to: runs", "Recent runs: attach, resume."),
-        Command("T", "theme", "dark/light", "Theme: dark or light", "Switch between the dark and the light theme.", True),
+        Command(
+            "T", "theme", "dark/light", "Theme: dark or light", "Switch between the dark and the light theme.", True
+        ),
         Command("ctrl+p,colon", "palette", "commands", "Commands: search", "Every command by name.", True),
         Command("q,ctrl+c", "quit", "quit", "Scoretrace: quit", "Leave; a run may go on without the app.", True),
     )
@@ -58,7 +62,6 @@ class ScoretraceApp(Commanded, App[int]):
         parts: Parts | None = None,
         studies: Sequence[Study] = (),
         autostart: bool = False,
-        matches: Matches | None = None,
         ascii_only: bool | None = None,
     ) -> None:
         # Textual drops all colour for NO_COLOR only when it may use the terminal's own colours from the start.
@@ -70,7 +73,7 @@ class ScoretraceApp(Commanded, App[int]):
         self._colour = colour
         self._ascii = wants_ascii() if ascii_only is None else ascii_only
         self.look = Look(dark=True, colour=colour, ascii_only=self._ascii)
-        self.desk = Desk(session, study, studies, matches)
+        self.desk = Desk(session, study, studies)
         self.parts = parts or Parts()
         self.countdown = Countdown()
         self.run_model = ""
@@ -80,7 +83,7 @@ class ScoretraceApp(Commanded, App[int]):
         self._catching_up = False
 
     @property
-    def KEY_LINE(self) -> Sequence[Command]:  # noqa: N802 - reads as a constant on screens
+    def KEY_LINE(self) -> Sequence[Command]:
         """The app's commands on every key line."""
         return [command for command in self.TABLE if not command.hidden]
 
@@ -99,7 +102,8 @@ class ScoretraceApp(Commanded, App[int]):
             self.install_screen(kind(), name)
         problem = ""
         if self.desk.study is not None:
-            problem = self._attempt(lambda study=self.desk.study: self.desk.open_study(study))
+            study = self.desk.study
+            problem = self._attempt(lambda: self.desk.open_study(study))
         self.push_screen("runs" if self.desk.study is None else "literature")
         self.set_interval(TICK, self.drain)
         if problem:
@@ -111,25 +115,33 @@ class ScoretraceApp(Commanded, App[int]):
 
     def drain(self) -> None:
         """One tick: poll, fold, match, repaint what changed; each within its time box."""
+        screen = self.base_screen
+        if screen is None:
+            return
         now = time.monotonic()
         more = self.desk.drain(now + FOLD_SECONDS)
-        state = self.desk.state
-        dirty = state.take_dirty()
+        dirty = self.desk.state.take_dirty()
         self.desk.matches.mark(dirty)
-        screen = self.screen
-        visible = screen.visible_keys() if isinstance(screen, BaseScreen) else ()
+        visible = screen.visible_keys()
         dirty |= self.desk.match(time.monotonic() + MATCH_SECONDS, visible)
         if now - self._asked_status >= STATUS_SECONDS:
             self._asked_status = now
             self.desk.refresh_status()
-        if isinstance(screen, BaseScreen):
-            with self.batch_update():
-                if dirty:
-                    screen.follow(dirty)
-                screen.tick()
+        with self.batch_update():
+            if dirty:
+                screen.follow(dirty)
+            screen.tick()
         if more and not self._catching_up:
             self._catching_up = True
             self.set_timer(0.005, self._catch_up)
+
+    @property
+    def base_screen(self) -> BaseScreen | None:
+        """The topmost full screen that is ready, below whatever box is open."""
+        for screen in reversed(self.screen_stack if self.is_running else []):
+            if isinstance(screen, BaseScreen):
+                return screen if screen.is_mounted else None
+        return None
 
     def _catch_up(self) -> None:
         """Far behind: go on at once, with a gap in which keys are answered."""
@@ -160,9 +172,13 @@ class ScoretraceApp(Commanded, App[int]):
 
     def import_table(self, name: str) -> str:
         """Add a table; the sentence that says what was read."""
-        count = self.desk.add_table(os.path.expanduser(name))
+        count = self.desk.add_table(str(Path(name).expanduser()))
         unread = len(self.desk.literature.unread)
         return f"Read {count} reported scores from {name}" + (f"; {unread} cells could not be read" if unread else "")
+
+    def open_study(self, study: Study) -> bool:
+        """Take up a study; False, with the reason on the status line, when one of its tables cannot be read."""
+        return not self._attempt(lambda: self.desk.open_study(study))
 
     # runs
 
@@ -190,10 +206,10 @@ class ScoretraceApp(Commanded, App[int]):
         if not self._attempt(lambda: self.desk.session.wish(kind)):
             self.say(said)
 
-    def _attempt(self, act: object) -> str:
+    def _attempt(self, act: Callable[[], object]) -> str:
         """Do something that may fail for a reason users understand; the reason, shown, or empty."""
         try:
-            act()  # type: ignore[operator]
+            act()
         except USER_ERRORS as error:
             self.say(str(error), warning=True)
             return str(error)
@@ -201,10 +217,9 @@ class ScoretraceApp(Commanded, App[int]):
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """One sentence on the current screen's status line."""
-        for screen in reversed(self.screen_stack):
-            if isinstance(screen, BaseScreen) and screen.is_mounted:
-                screen.say(text, warning=warning)
-                return
+        screen = self.base_screen
+        if screen is not None:
+            screen.say(text, warning=warning)
 
     # commands
 
@@ -308,5 +323,5 @@ def run_app(
     try:
         app.run()
     finally:
-        session.close()
+        app.desk.close()
     return app.return_code or 0

@@ -1,12 +1,12 @@
-"""One table of commands per screen: its keys, its help, its palette entries and its key line come from the same rows."""
+"""One table of commands per screen: its keys, help, palette entries and key line come from the same rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 
@@ -47,14 +47,8 @@ _KEY_NAMES = {
     "ctrl+p": "^p", "upper_s": "S",
 }  # fmt: skip
 
-LIST_HELP = (
-    ("j k ↑ ↓", "Move one row."),
-    ("ctrl+d ctrl+u PgDn PgUp", "Move one page."),
-    ("home end g-less: < >", "First and last row."),
-)
 
-
-def bindings(commands: Sequence[Command]) -> list[Binding]:
+def bindings(commands: Sequence[Command]) -> list[BindingType]:
     """Textual bindings that run the commands through `action_command`."""
     return [
         Binding(command.keys, f"command('{command.action}')", command.label, show=False)
@@ -66,7 +60,7 @@ def bindings(commands: Sequence[Command]) -> list[Binding]:
 class Commanded:
     """What screens and the app share: commands run through one gate that says why one cannot run."""
 
-    TABLE: Sequence[Command] = ()
+    TABLE: ClassVar[Sequence[Command]] = ()
 
     def reason_against(self, action: str) -> str:
         """Why a command cannot be run now; empty when it can."""

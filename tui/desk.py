@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from cache.store import Run, StoredGeneration
-from engine.settings import Grid
 from literature.records import ReportedScore
-from tui.reading import Cell, Entry, Literature, Matches, family
+from tui.matches import Matches
+from tui.reading import Entry, Literature, concerns
 from tui.session import Preflight, Session, Status
 from tui.state import RunState
 from tui.study import ModelChoice, Study, loads
+
+if TYPE_CHECKING:
+    from literature.matching import Match
 
 BATCH = 250
 """Events taken from the session at once: small, so that reading them cannot outlast the time box by much."""
@@ -21,14 +25,17 @@ class Desk:
     """What is open. Calls on the session raise the errors of `engine` and `cache`."""
 
     def __init__(
-        self, session: Session, study: Study | None, studies: Sequence[Study] = (), matches: Matches | None = None
+        self,
+        session: Session,
+        study: Study | None,
+        studies: Sequence[Study] = (),
     ) -> None:
         self.session = session
         self.offered = tuple(studies)
         self.study = study
         self.literature = Literature()
         self.state = RunState()
-        self.matches = Matches() if matches is None else matches
+        self.matches = Matches()
         self.status = Status("none")
         self.behind = False
         self._by_entry: tuple[int, dict[str, list[str]]] = (-1, {})
@@ -54,11 +61,11 @@ class Desk:
         self._rebind()
         return count
 
-    def with_grid(self, grid: Grid) -> None:
-        """The study goes on with another grid."""
-        assert self.study is not None
-        self.study = self.study.with_grid(grid)
-        self._rebind()
+    def change(self, study: Study) -> None:
+        """The study goes on with other models or another grid; a run that is watched keeps its own."""
+        self.study = study
+        if not self.attached:
+            self._rebind()
 
     def _rebind(self) -> None:
         self._by_entry = (-1, {})
@@ -85,8 +92,7 @@ class Desk:
             found[entry.key] = [
                 key
                 for key in self.state.order
-                if (score := self.state.scores[key]).model in names
-                and (not entry.benchmark or family(score.benchmark) == family(entry.benchmark))
+                if (score := self.state.scores[key]).model in names and concerns(entry.benchmark, score.benchmark)
             ]
         return found[entry.key]
 
@@ -95,8 +101,8 @@ class Desk:
         scores = (self.state.scores[key] for key in self.configurations_of(entry))
         return [100 * score.passed / score.asked for score in scores if score.finished]
 
-    def best(self, entry: Entry, score: ReportedScore) -> tuple[str, Cell] | None:
-        """The configuration nearest to a reported value."""
+    def best(self, entry: Entry, score: ReportedScore) -> Match | None:
+        """The match of the configuration nearest to a reported value."""
         return self.matches.best(score, self.configurations_of(entry))
 
     # the run
@@ -160,6 +166,11 @@ class Desk:
     def match(self, until: float, first: Sequence[str] = ()) -> set[str]:
         """Bring matches of changed configurations up to date until `until`; those whose cells changed."""
         return self.matches.work(self.state.scores, until, first)
+
+    def close(self) -> None:
+        """Let go of the session and the thread; a run at work goes on."""
+        self.matches.close()
+        self.session.close()
 
     def generation(self, key: str) -> StoredGeneration | None:
         """A kept reply."""

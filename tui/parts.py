@@ -28,8 +28,8 @@ class Parts:
 
     `problem(benchmark, task_id)` is a benchmark item or None; `candidate(configuration, task_id, reply)` the candidate
     program that the configuration's extraction makes of a reply; `program` the same with its tests, as judged;
-    `preview_report(run)` the report as Markdown; `write_report(run)` writes it and names the files; `open_items(run)` the
-    checklist items that the evidence leaves unanswered.
+    `preview_report(run)` the report as Markdown; `write_report(run)` writes it and names the files; `open_items(run)`
+    the checklist items that the evidence leaves unanswered.
     """
 
     problem: Callable[[str, str], Problem | None] = _no_problem

@@ -251,7 +251,7 @@ class RunState:
 
 
 def flips(left: Score, right: Score) -> dict[str, str]:
-    """Task id -> `gained` or `lost` where `left` passes and `right` does not, or the other way round; judged on both only.
+    """Task id -> `gained` where `left` passes and `right` does not, `lost` the other way round; judged on both only.
 
     With several samples a problem counts as passed when more than half of its samples are.
     """

@@ -31,7 +31,7 @@ LIGHT: Mapping[str, str] = {
     "text": "#1a1a1a",
     "muted": "#676d75",
     "agree": "#0043b0",
-    "partial": "#2b86c9",
+    "partial": "#1f7ac0",
     "open": "#6b5f33",
     "against": "#c24a00",
 }
@@ -52,15 +52,15 @@ MARKS: Mapping[str, Mark] = {
     "rounding": Mark("◑", "%", "rounding", "agree"),
     "near": Mark("○", "o", "near", "partial"),
     "within noise": Mark("~", "~", "within noise", "partial"),
-    "open": Mark("?", "?", "open", "open"),
+    "inconclusive": Mark("±", "&", "inconclusive", "open"),
     "ruled out": Mark("✗", "x", "ruled out", "against"),
-    "impossible": Mark("⊘", "!", "impossible", "against"),
-    "other": Mark(" ", " ", "another model's", "muted"),
+    "impossible": Mark("!", "!", "impossible", "against"),
+    "open": Mark("?", "?", "open", "open"),
 }
 
 _ASCII = str.maketrans(
     {
-        "·": ".", "─": "-", "│": "|", "┼": "+", "║": "H", "╪": "#", "○": "o", "●": "@", "◑": "%", "✗": "x", "⊘": "!",
+        "·": ".", "─": "-", "│": "|", "┼": "+", "║": "H", "╪": "#", "○": "o", "●": "@", "◑": "%", "✗": "x",
         "▌": ">", "→": ">", "←": "<", "▸": ">", "▾": "v", "…": "~", "█": "#", "░": ".", "↑": "^", "↓": "v", "✓": "*",
         "±": "+", "×": "x", "━": "=", "≈": "~",
     }
@@ -68,7 +68,7 @@ _ASCII = str.maketrans(
 
 
 def wants_ascii(environ: Mapping[str, str] | None = None) -> bool:
-    """True where box drawing and circles cannot be trusted: the Linux console, a non-UTF-8 locale, or SCORETRACE_ASCII."""
+    """True where box drawing cannot be trusted: the Linux console, a non-UTF-8 locale, or SCORETRACE_ASCII."""
     found = os.environ if environ is None else environ
     if found.get("SCORETRACE_ASCII"):
         return True

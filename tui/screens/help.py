@@ -51,8 +51,7 @@ class HelpScreen(ModalScreen[None]):
         lines: list[Line] = [_row(*row) for row in (*rows, *MOVES)]
         lines += [[Piece("")], [Piece("Match marks", "text bold")]]
         for kind, mark in MARKS.items():
-            if kind != "other":
-                lines.append([Piece(f"{view.look.glyph(kind):<18}", mark.role), Piece(mark.word)])
+            lines.append([Piece(f"{view.look.glyph(kind):<18}", mark.role), Piece(mark.word)])
         view.show(lines)
         view.focus()
 

@@ -1,4 +1,4 @@
-"""The literature: models down, their reported values on one 0-100 line, what arithmetic says, and how far they are matched."""
+"""The literature: models down, reported values on one 0-100 line, what arithmetic says, how far they are matched."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from textual.containers import Container
 
 from literature.records import ReportedScore
 from tui.commands import Command, bindings
-from tui.reading import Entry, arithmetic, shipped, size_of, stated, stated_samples
+from tui.reading import Entry, arithmetic, shipped, size_of, stated
 from tui.screens.base import BaseScreen, join, numbered
+from tui.theme import MARKS
 from tui.widgets.bars import TextLine
 from tui.widgets.pieces import Piece, cell, scale, scale_header
 from tui.widgets.rows import RowList
@@ -27,9 +28,15 @@ class LiteratureScreen(BaseScreen):
 
     PLACE = "literature"
     TABLE: ClassVar[Sequence[Command]] = (
-        Command("enter", "open", "matches", "Model: its matches", "Show the model's matches in the run, if there are any."),
-        Command("i", "import", "import", "Table: import", "Add a table of reported scores by its path or shipped name."),
-        Command("slash", "filter", "filter", "Table: filter", "Show only rows that hold a text (model, benchmark, source)."),
+        Command(
+            "enter", "open", "matches", "Model: its matches", "Show the model's matches in the run, if there are any."
+        ),
+        Command(
+            "i", "import", "import", "Table: import", "Add a table of reported scores by its path or shipped name."
+        ),
+        Command(
+            "slash", "filter", "filter", "Table: filter", "Show only rows that hold a text (model, benchmark, source)."
+        ),
         Command("o", "sort", "sort", "Table: sort", "Sort by table order, spread, name, or values off the k/N grid."),
     )
     BINDINGS = [  # noqa: RUF012
@@ -40,6 +47,7 @@ class LiteratureScreen(BaseScreen):
         super().__init__()
         self.sort = 0
         self.text = ""
+        self._summed = ""
         self._entries: dict[str, Entry] = {}
 
     def body(self) -> ComposeResult:
@@ -62,8 +70,8 @@ class LiteratureScreen(BaseScreen):
         self.rows.show(list(self._entries))
         self._head()
         self._details()
-        if not self.said:
-            self.say(self._summary())
+        if self.said in ("", self._summed):
+            self._sum()
 
     def focus_body(self) -> None:
         """Keys go to the list."""
@@ -78,6 +86,12 @@ class LiteratureScreen(BaseScreen):
         if dirty:
             self.rows.refresh()
             self._details(keep=True)
+            if self.said == self._summed:
+                self._sum()
+
+    def _sum(self) -> None:
+        self._summed = self._summary()
+        self.say(self._summed)
 
     def _summary(self) -> str:
         entries = self.root.desk.literature.entries
@@ -138,7 +152,7 @@ class LiteratureScreen(BaseScreen):
             return
         for score in entry.scores[:STATUS]:
             found = self.root.desk.best(entry, score)
-            yield Piece(*self.root.mark(found[1].kind)) if found else Piece("·", "muted")
+            yield Piece(*self.root.mark(found.kind)) if found else Piece("·", "muted")
 
     @on(RowList.Moved, "#models")
     def _moved(self) -> None:
@@ -157,7 +171,7 @@ class LiteratureScreen(BaseScreen):
                 + join(
                     [
                         entry.benchmark, entry.metric, "" if size is None else f"N={size}",
-                        numbered(len(entry.scores), "reported value"),
+                        numbered(len(entry.scores), "value"),
                     ]
                 ),
                 "muted",
@@ -175,17 +189,23 @@ class LiteratureScreen(BaseScreen):
         if size is None:
             line.append(Piece("number of problems unknown: no arithmetic"))
         else:
-            line.append(Piece(arithmetic(score.value, size, 1)))
-            samples = stated_samples(score)
-            if samples is not None and samples > 1:
-                line.append(Piece(f"; n={samples}: {arithmetic(score.value, size, samples)}"))
+            line.append(Piece(arithmetic(score, size)))
         line.append(Piece(f"; {stated(score)}", "muted"))
         yield line
         found = self.root.desk.best(entry, score)
         if found is not None:
-            glyph, role = self.root.mark(found[1].kind)
-            label = self.root.desk.state.configuration(found[0]).label
-            yield [Piece("    "), Piece(f"{glyph} ", role), Piece(f"{found[1].sentence}: {label}")]
+            glyph, role = self.root.mark(found.kind)
+            label = self.root.desk.state.configuration(found.measurement).label
+            yield [
+                Piece("    "),
+                Piece(f"{glyph} {MARKS[found.kind].word} ", role),
+                Piece(f"{label}: {found.sentence}"),
+            ]
+        verdict = self.root.desk.matches.verdict(score.id)
+        if verdict is not None:
+            yield [Piece("    "), Piece(verdict.kind, "text bold"), Piece(f": {verdict.sentence}")]
+            for other in verdict.misattributions:
+                yield [Piece("    "), Piece(other.sentence, "open")]
 
     # commands
 
@@ -233,13 +253,13 @@ class LiteratureScreen(BaseScreen):
         """Rows that hold the text."""
         self.text = text
         self.fill()
-        self.say(self._summary())
+        self._sum()
 
     def do_sort(self) -> None:
         """The next order."""
         self.sort = (self.sort + 1) % len(SORTS)
         self.fill()
-        self.say(self._summary())
+        self._sum()
 
 
 def _haystack(entry: Entry) -> str:

@@ -73,7 +73,9 @@ class ChoiceScreen(ModalScreen[str | None]):
         """Title and choices."""
         with Vertical(classes="box"):
             yield Static(self._title, classes="box-title", markup=False)
-            yield OptionList(*(Option(f" {key}  {text}", id=answer) for answer, key, text in self._choices), markup=False)
+            yield OptionList(
+                *(Option(f" {key}  {text}", id=answer) for answer, key, text in self._choices), markup=False
+            )
             yield Static("enter chooses, esc cancels", classes="box-foot", markup=False)
 
     def action_move(self, step: int) -> None:

@@ -1,12 +1,387 @@
-"""Stub."""
+"""A run while it goes on: progress, and the match matrix with configurations down and reported scores across."""
+
 from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from typing import ClassVar
+
+from textual import events, on
 from textual.app import ComposeResult
-from tui.screens.base import BaseScreen
-from tui.widgets.text import TextView
+
+from literature.records import ReportedScore
+from tui.commands import Command, bindings
+from tui.screens.base import BaseScreen, grouped, join, numbered
+from tui.theme import MARKS
+from tui.widgets.bars import TextLine
+from tui.widgets.matrix import Layout, header, lay_out, row
+from tui.widgets.pieces import Piece, bar, cell
+from tui.widgets.rows import RowList
+from tui.widgets.text import Line, TextView
+
+SORTS = ("grid order", "nearest match first", "highest score first")
+HOLD_SECONDS = 6.0
+STOPPED = ("stopped", "failed", "died")
+LEGEND = ("exact", "rounding", "near", "within noise", "inconclusive", "open", "ruled out")
+
 
 class RunScreen(BaseScreen):
-    """Stub."""
+    """What is going on, and which reported scores each configuration is consistent with."""
+
     PLACE = "run"
+    TABLE: ClassVar[Sequence[Command]] = (
+        Command("enter", "open", "problems", "Configuration: problems", "Open the configuration's problems."),
+        Command("p", "pause", "pause", "Run: pause or go on", "Pause the run, or let it go on."),
+        Command("S", "stop", "stop", "Run: stop", "Stop the run; what is finished is kept."),
+        Command(
+            "R", "resume", "resume", "Run: resume", "Start a worker again for a stopped, failed or died run.", True
+        ),
+        Command("d", "detach", "detach", "Run: detach", "Leave the app; the run goes on without it.", True),
+        Command("o", "sort", "sort", "Matrix: sort", "Sort by grid order, nearest match, or score."),
+        Command("slash", "filter", "filter", "Matrix: filter", "Show only configurations with these axis values."),
+        Command(
+            "h,left", "left", "", "Matrix: reported score to the left", "Choose the reported score to the left.", True
+        ),
+        Command("l,right", "right", "", "Matrix: reported score to the right", "Choose the one to the right.", True),
+        Command("m", "model", "model", "Matrix: next model", "Show the next model of the run.", True),
+    )
+    BINDINGS = [*(binding for binding in bindings(TABLE) if binding.key != "enter")]  # noqa: RUF012
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sort = 0
+        self.text = ""
+        self.column = 0
+        self.model = ""
+        self._layout = Layout((), (), 7, 9, 0, 0)
+        self._version = -1
+        self._hold = 0.0
+
     def body(self) -> ComposeResult:
-        """Stub."""
-        yield TextView()
+        """Progress, banner, matrix, the chosen cell in words, legend."""
+        yield TextLine(id="what")
+        yield TextLine(id="progress")
+        yield TextView(id="banner")
+        yield TextLine(id="head", classes="head")
+        yield RowList(self._paint, id="matrix", empty="No configuration yet: the worker is getting ready.")
+        yield TextView(id="cell")
+        yield TextLine(id="legend", classes="head")
+
+    @property
+    def rows(self) -> RowList:
+        """The matrix."""
+        return self.query_one("#matrix", RowList)
+
+    def focus_body(self) -> None:
+        """Keys go to the matrix."""
+        self.rows.focus()
+
+    # drawing
+
+    def fill(self) -> None:
+        """Everything anew."""
+        super().fill()
+        state = self.root.desk.state
+        self._version = state.version
+        models = state.models
+        if self.model not in models:
+            self.model = models[0] if models else ""
+        self._relay()
+        self.rows.show(self._order())
+        self.tick()
+        self._explain()
+        self._legend()
+        if not self.rows.has_focus and self.focused is None:
+            self.focus_body()
+
+    def _keys(self) -> list[str]:
+        state = self.root.desk.state
+        return [key for key in state.order if state.scores[key].model == self.model]
+
+    def _order(self) -> list[str]:
+        state, matches = self.root.desk.state, self.root.desk.matches
+        words = self.text.casefold().split()
+        keys = [
+            key for key in self._keys()
+            if all(word in " ".join(state.scores[key].axes.values()).casefold() for word in words)
+        ]  # fmt: skip
+        if self.sort == 1:
+            keys.sort(key=lambda key: matches.rank(key, self.model))
+        elif self.sort == 2:
+            keys.sort(key=lambda key: -state.scores[key].passed / state.scores[key].asked)
+        return keys
+
+    def _relay(self) -> None:
+        desk = self.root.desk
+        columns = desk.matches.reported(self.model)
+        self.column = max(0, min(self.column, len(columns) - 1))
+        scores = [desk.state.scores[key] for key in self._keys()]
+        if scores:
+            width = (self.rows.size.width or self.size.width) - 2
+            self._layout = lay_out(scores, columns, width, self.column, self._layout.first)
+        self.query_one("#head", TextLine).show(*header(self._layout, columns, self.column))
+
+    def _paint(self, key: str, width: int) -> Sequence[Piece]:
+        desk = self.root.desk
+        columns = desk.matches.reported(self.model)
+        cells = [desk.matches.cell(key, column.id) for column in self._layout.visible(columns)]
+        score = desk.state.scores[key]
+        return row(score, desk.state.row_state(key), self._layout, cells, self.column, self.root.look)
+
+    def visible_keys(self) -> Sequence[str]:
+        """The rows in view are matched first."""
+        rows = self.rows
+        top = rows.scroll_offset.y
+        return rows.keys[top : top + rows.size.height]
+
+    def follow(self, dirty: Collection[str]) -> None:
+        """Rows that changed; all of them when the run began anew."""
+        state = self.root.desk.state
+        if self._version != state.version:
+            self.fill()
+            return
+        self.rows.touch(dirty)
+        if self.rows.key in dirty:
+            self._explain()
+
+    def tick(self) -> None:
+        """Progress lines."""
+        desk = self.root.desk
+        state = desk.state
+        width = self.size.width
+        shown = desk.run_state
+        left = ""
+        if shown == "running":
+            left = "catching up" if desk.behind else self.root.countdown.show(time.monotonic(), state.seconds_left())
+        speed = state.pace.tokens_per_second if shown == "running" else 0.0
+        right = join([f"{speed:.0f} tok/s" if speed else "", left, shown]) + " "
+        what = join([self.model, *self._layout.fixed])
+        room = max(10, width - len(right) - 2)
+        self.query_one("#what", TextLine).show(
+            Piece(" "),
+            cell(what, room, "text bold"),
+            Piece(" "),
+            Piece(right, "agree" if shown == "running" else "open"),
+        )
+        self.query_one("#progress", TextLine).show(*self._progress(width))
+        self._banner(shown)
+        self._overall()
+        if self.rows.size.width and self._layout.shown == 0 and desk.matches.reported(self.model):
+            self._relay()
+
+    def _progress(self, width: int) -> list[Piece]:
+        state = self.root.desk.state
+        room = max(10, min(30, width // 4))
+        current = state.passes.get(state.current) if state.current is not None else None
+        counts = (
+            f" {state.finished_count}/{len(state.order)}   "
+            f"generation {grouped(state.done)}/{grouped(state.generations)}   "
+        )
+        label = current.label if current and not state.ended else f"sandbox {state.sandbox}" if state.sandbox else ""
+        rest = max(0, width - room - len(counts) - 2)
+        return [Piece(" "), *bar(state.done, state.generations, room), Piece(counts), cell(label, rest, "muted")]
+
+    def _banner(self, shown: str) -> None:
+        view = self.query_one("#banner", TextView)
+        lines: list[Line] = []
+        if shown in STOPPED:
+            detail = self.root.desk.status.detail or self.root.desk.state.detail
+            word = {"died": "The worker died", "failed": "The run failed", "stopped": "The run is stopped"}[shown]
+            lines.append([Piece(f"{word}; everything finished is kept. R resumes it where it was.", "against bold")])
+            lines += [[Piece(found, "against")] for found in detail.splitlines()[-3:]]
+        for note in self.root.desk.state.notes[-1:]:
+            if note.level == "warning":
+                lines.append([Piece(f"note: {note.text}", "open")])
+        if [list(found) for found in lines] != view.lines:
+            view.show(lines)
+            view.styles.height = min(4, len(lines))
+            view.display = bool(lines)
+
+    def _explain(self) -> None:
+        """The chosen cell in words."""
+        desk = self.root.desk
+        columns = desk.matches.reported(self.model)
+        view = self.query_one("#cell", TextView)
+        if not columns:
+            name = self.model or "this model"
+            view.show(
+                [
+                    [
+                        Piece(
+                            f" No reported score of {name} in the tables: i on the literature screen imports some.",
+                            "muted",
+                        )
+                    ]
+                ]
+            )
+            return
+        shown = [columns[self.column]]
+        if self.has_class("-tall"):
+            shown += [column for column in columns if column is not shown[0]]
+        lines = [found for column in shown for found in self._sentences(column)]
+        view.show(lines, keep=True)
+
+    def _sentences(self, column: ReportedScore) -> Iterator[Line]:
+        desk = self.root.desk
+        found = desk.matches.cell(self.rows.key, column.id) if self.rows.key else None
+        if found is None:
+            yield [Piece(f" {column.label}: nothing judged yet", "muted")]
+        else:
+            mark = MARKS[found.kind]
+            glyph = Piece(f" {self.root.look.glyph(found.kind)} {mark.word} ", mark.role)
+            yield [glyph, Piece(f"{column.label}: {found.sentence}")]
+            if found.beside:
+                yield [Piece(f"   as stated: {found.beside}", "open")]
+        verdict = desk.matches.verdict(column.id)
+        if verdict is not None:
+            yield from ([Piece(f"   {other.sentence}", "open")] for other in verdict.misattributions)
+
+    def _overall(self) -> None:
+        """The status line, while it has nothing newer: what all configurations together say of the chosen score."""
+        columns = self.root.desk.matches.reported(self.model)
+        if time.monotonic() < self._hold or not columns:
+            return
+        column = columns[self.column]
+        verdict = self.root.desk.matches.verdict(column.id)
+        if verdict is None:
+            super().say("")
+            return
+        worth = ""
+        if verdict.chance is not None:
+            worth = f"; chance match {verdict.chance.local:.2f} in the span, {verdict.chance.everywhere:.2f} in 0..100"
+        found = f"{verdict.matching} of {verdict.configurations} consistent" if verdict.matching else verdict.kind
+        super().say(f"{column.label}: {found}{worth}")
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """One sentence, held for a while before the overall line comes back."""
+        self._hold = time.monotonic() + HOLD_SECONDS if text else 0.0
+        super().say(text, warning=warning)
+
+    def _legend(self) -> None:
+        pieces = [Piece(" ")]
+        gap = "  " if self.size.width > 82 else " "
+        for kind in LEGEND:
+            mark = MARKS[kind]
+            pieces += [Piece(self.root.look.glyph(kind), mark.role), Piece(f" {mark.word}{gap}", "muted")]
+        self.query_one("#legend", TextLine).show(*pieces)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Another width, other columns."""
+        self.call_after_refresh(self._relay)
+        self._legend()
+
+    @on(RowList.Moved, "#matrix")
+    def _moved(self) -> None:
+        self._explain()
+
+    @on(RowList.Opened, "#matrix")
+    def _opened(self) -> None:
+        self.run_command("open")
+
+    def show_configuration(self, key: str) -> None:
+        """Put the cursor on a configuration, of whichever model."""
+        self.model = self.root.desk.state.configuration(key).model
+        self.text = ""
+        self.fill()
+        self.rows.go(key)
+        self.focus_body()
+
+    # commands
+
+    def why_not_open(self) -> str:
+        """Nothing to see before anything is judged."""
+        key = self.rows.key
+        if not key:
+            return "No configuration is chosen."
+        return "" if self.root.desk.state.scores[key].kinds else "Nothing of this configuration is judged yet."
+
+    def do_open(self) -> None:
+        """The configuration's problems."""
+        from tui.screens.configuration import ConfigurationScreen
+
+        self.app.push_screen(ConfigurationScreen(self.rows.key))
+
+    def why_not_pause(self) -> str:
+        """Only a live run can be paused."""
+        state = self.root.desk.run_state
+        return "" if state in ("running", "paused", "created") else f"The run is {state}: there is nothing to pause."
+
+    def do_pause(self) -> None:
+        """Pause, or go on."""
+        if self.root.desk.run_state == "paused":
+            self.root.wish("resume", "Asked the worker to go on.")
+        else:
+            self.root.wish("pause", "Asked the worker to pause; what is being decoded is finished first.")
+
+    def why_not_stop(self) -> str:
+        """Only a live run can be stopped."""
+        state = self.root.desk.run_state
+        return "" if state in ("running", "paused", "created") else f"The run is {state} already."
+
+    def do_stop(self) -> None:
+        """Stop."""
+        self.root.wish("stop", "Asked the worker to stop; everything finished is kept, and R resumes.")
+
+    def why_not_resume(self) -> str:
+        """Only a run without a worker can be resumed."""
+        state = self.root.desk.run_state
+        if state in STOPPED:
+            return ""
+        return f"The run is {state}: only a stopped, failed or died run is resumed."
+
+    def do_resume(self) -> None:
+        """A worker again."""
+        self.root.resume_run()
+
+    def do_detach(self) -> None:
+        """Leave; the run goes on."""
+        self.app.exit(0)
+
+    def do_sort(self) -> None:
+        """The next order."""
+        self.sort = (self.sort + 1) % len(SORTS)
+        self.fill()
+        self.say(f"Sorted: {SORTS[self.sort]}.")
+
+    def do_filter(self) -> None:
+        """Type to filter."""
+        self.open_filter(self.text, "axis values, e.g. q8_0 greedy; esc clears")
+
+    def filtered(self, text: str) -> None:
+        """Configurations whose axis values hold every word."""
+        self.text = text
+        self.rows.show(self._order())
+        self._explain()
+        self.say(f"{len(self.rows.keys)} of {numbered(len(self._keys()), 'configuration')} shown" if text else "")
+
+    def do_left(self) -> None:
+        """The reported score to the left."""
+        self._choose(-1)
+
+    def do_right(self) -> None:
+        """The reported score to the right."""
+        self._choose(1)
+
+    def why_not_left(self) -> str:
+        """There must be columns."""
+        return "" if self.root.desk.matches.reported(self.model) else "No reported score of this model in the tables."
+
+    why_not_right = why_not_left
+
+    def _choose(self, step: int) -> None:
+        self.column += step
+        self._relay()
+        self.rows.refresh()
+        self._explain()
+
+    def why_not_model(self) -> str:
+        """There must be another one."""
+        return "" if len(self.root.desk.state.models) > 1 else "This run has one model."
+
+    def do_model(self) -> None:
+        """The next model."""
+        models = self.root.desk.state.models
+        self.model = models[(models.index(self.model) + 1) % len(models)]
+        self.column = 0
+        self.fill()
+        self.say(f"Model: {self.model}.")

@@ -1,12 +1,166 @@
-"""Stub."""
+"""Where to begin or go on: studies on offer, and recent runs to attach to."""
+
 from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
 from textual.app import ComposeResult
-from tui.screens.base import BaseScreen
-from tui.widgets.text import TextView
+
+from cache.store import Run
+from tui.commands import Command, bindings
+from tui.screens.base import BaseScreen, numbered
+from tui.screens.prompt import USER_ERRORS, PromptScreen
+from tui.study import Study, read_study
+from tui.widgets.bars import TextLine
+from tui.widgets.pieces import Piece, cell
+from tui.widgets.rows import RowList
+
+ROLES = {"running": "agree", "finished": "agree", "paused": "open", "created": "open"}
+
 
 class RunsScreen(BaseScreen):
-    """Stub."""
+    """Studies and runs."""
+
     PLACE = "runs"
+    TABLE: ClassVar[Sequence[Command]] = (
+        Command("enter", "open", "open", "Run: attach", "Open the study, or watch the run."),
+        Command("o", "study", "open study", "Study: open a file", "Open a study file by its path."),
+        Command("i", "import", "import", "Table: import", "Read a table of reported scores without any study."),
+        Command("R", "resume", "resume", "Run: resume", "Watch the run and start a worker for it again."),
+        Command("u", "refresh", "update", "Runs: update", "Read the list again.", True),
+    )
+    BINDINGS = [*(binding for binding in bindings(TABLE) if binding.key != "enter")]  # noqa: RUF012
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs: dict[str, Run] = {}
+        self._studies: dict[str, Study] = {}
+
     def body(self) -> ComposeResult:
-        """Stub."""
-        yield TextView()
+        """One sentence, then the list."""
+        yield TextLine(id="what")
+        yield TextLine(id="hint")
+        yield TextLine(id="head", classes="head")
+        yield RowList(self._paint, id="list", empty="Nothing yet: o opens a study file, i reads a table of scores.")
+
+    @property
+    def rows(self) -> RowList:
+        """The list."""
+        return self.query_one("#list", RowList)
+
+    def focus_body(self) -> None:
+        """Keys go to the list."""
+        self.rows.focus()
+
+    def fill(self) -> None:
+        """Read the runs and show them under the studies."""
+        super().fill()
+        desk = self.root.desk
+        self._studies = {f"study {index}": study for index, study in enumerate(desk.offered)}
+        try:
+            self._runs = {f"run {run.id}": run for run in desk.session.runs()}
+        except USER_ERRORS as error:
+            self._runs = {}
+            self.say(str(error), warning=True)
+        self.query_one("#what", TextLine).show(
+            Piece(" Which settings did a published score come from?", "text bold"),
+        )
+        self.query_one("#hint", TextLine).show(
+            Piece(" Open a study and press g for its grid; or i reads a table, no model needed.", "muted")
+        )
+        self.query_one("#head", TextLine).show(
+            cell("  what", 11, "muted"),
+            cell("name", 28, "muted"),
+            cell("state", 11, "muted"),
+            cell("detail", 30, "muted"),
+        )
+        self.rows.show([*self._studies, *self._runs])
+
+    def _paint(self, key: str, width: int) -> Sequence[Piece]:
+        study = self._studies.get(key)
+        if study is not None:
+            note = study.note or f"{numbered(len(study.configurations()), 'configuration')}"
+            return cell("study", 10, "agree"), cell(study.name, 27, "text bold"), Piece(" "), Piece(note, "muted")
+        run = self._runs[key]
+        state = _state(run)
+        detail = run.detail.splitlines()[-1] if run.detail else ""
+        return (
+            cell(key, 10), cell(run.name, 27), Piece(" "), cell(state, 11, ROLES.get(state, "against")),
+            Piece(f"{_ago(time.time() - run.created)}  ", "muted"), Piece(detail, "muted"),
+        )  # fmt: skip
+
+    # commands
+
+    def why_not_open(self) -> str:
+        """There must be a row."""
+        return "" if self.rows.key else "Nothing to open: o opens a study file, i reads a table of scores."
+
+    def do_open(self) -> None:
+        """A study's literature, or a run."""
+        study = self._studies.get(self.rows.key)
+        if study is None:
+            self.root.attach_run(self._runs[self.rows.key])
+        elif self.root.open_study(study):
+            self.root.go("literature")
+
+    @on(RowList.Opened, "#list")
+    def _opened(self) -> None:
+        self.run_command("open")
+
+    def do_study(self) -> None:
+        """Ask for a path."""
+        self.app.push_screen(PromptScreen("Open a study", "Path of a study file (TOML)", self._read), self._read_done)
+
+    def _read(self, text: str) -> str:
+        from pathlib import Path
+
+        self.root.desk.open_study(read_study(Path(text).expanduser()))
+        return self.root.desk.name
+
+    def _read_done(self, name: str | None) -> None:
+        if name:
+            self.root.go("literature")
+
+    def do_import(self) -> None:
+        """Ask for a path; the table opens."""
+        hint = "CSV, TSV, XLSX, Markdown, LaTeX, HTML or JSON; or the name of a shipped table"
+        self.app.push_screen(PromptScreen("Import a table", hint, self.root.import_table), self._imported)
+
+    def _imported(self, text: str | None) -> None:
+        if text:
+            self.root.go("literature")
+            self.app.call_after_refresh(self.root.say, text)
+
+    def why_not_resume(self) -> str:
+        """Only a run without a worker can be resumed."""
+        run = self._runs.get(self.rows.key)
+        if run is None:
+            return "Choose a run first: studies are started from the grid."
+        if _state(run) in ("running", "paused"):
+            return f"Run {run.id} is {_state(run)}: enter watches it."
+        return f"Run {run.id} is finished: enter shows it." if run.state == "finished" else ""
+
+    def do_resume(self) -> None:
+        """Watch it and start a worker."""
+        self.root.attach_run(self._runs[self.rows.key])
+        self.root.resume_run()
+
+    def do_refresh(self) -> None:
+        """Read the list again."""
+        self.fill()
+
+
+def _state(run: Run) -> str:
+    """The state as kept, unless the worker that should be at it is gone."""
+    gone = run.state in ("running", "paused") and not run.alive
+    return "died" if gone else run.state
+
+
+def _ago(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return "just now"

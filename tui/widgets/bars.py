@@ -40,7 +40,9 @@ class TitleBar(Widget):
         pieces = [Piece(" Scoretrace ", "agree bold"), Piece(" ")]
         for key, name, label in PLACES:
             here = name == self.place
-            pieces.append(Piece(f"{'[' if here else ' '}{key} {label}{']' if here else ' '}", "text bold" if here else "muted"))
+            pieces.append(
+                Piece(f"{'[' if here else ' '}{key} {label}{']' if here else ' '}", "text bold" if here else "muted")
+            )
         used = sum(len(piece.text) for piece in pieces)
         pieces.append(cell(self.study + " ", max(0, width - used), "muted", right=True))
         return line(pieces, width, self.look, self.rich_style)

@@ -76,6 +76,7 @@ class RowList(ScrollView, can_focus=True):
         self._places = {key: place for place, key in enumerate(self._keys)}
         self._cursor = self._places.get(old, min(self._cursor, max(0, len(self._keys) - 1)))
         self._resize()
+        self._reveal()
         self.refresh()
         if self.key != old and self.is_mounted:
             self.post_message(self.Moved(self, self.key))

@@ -42,6 +42,11 @@ class TextView(ScrollView, can_focus=True):
         """Everything that the view holds, unwrapped."""
         return "\n".join("".join(piece.text for piece in found) for found in self._lines)
 
+    @property
+    def lines(self) -> list[Line]:
+        """The lines as they were given."""
+        return self._lines
+
     def show(self, lines: Sequence[Line], *, keep: bool = False) -> None:
         """Show lines, from the top unless `keep`."""
         self._lines = [list(found) for found in lines]
@@ -83,11 +88,12 @@ class TextView(ScrollView, can_focus=True):
 
 
 def wrap(found: Line, width: int) -> list[Line]:
-    """One line broken at spaces where it can be, continued under its own indent."""
+    """One line broken at spaces where it can be, continued under its own indent, or beside its padded first piece."""
     if sum(cell_len(piece.text) for piece in found) <= width:
         return [found]
     text = "".join(piece.text for piece in found)
-    indent = " " * min(len(text) - len(text.lstrip()) + 2, width // 2)
+    hang = len(found[0].text) if found[0].text.endswith("  ") else len(text) - len(text.lstrip()) + 2
+    indent = " " * min(hang, width // 3)
     lines: list[Line] = []
     current: list[Piece] = []
     used = 0
