@@ -20,7 +20,7 @@ from literature.classify import (
     distance_key,
     match,
 )
-from literature.records import Measurement, ReportedScore
+from literature.records import Measurement, ReportedScore, same_benchmark
 
 __all__ = [
     "KINDS", "MATCHING", "Chance", "ClaimVerdict", "Match", "Misattribution", "Placebo", "chance_match", "match",
@@ -73,15 +73,6 @@ class ClaimVerdict:
     def best(self) -> Match | None:
         """The best match, None when nothing of this model is measured."""
         return self.matches[0] if self.matches else None
-
-
-def same_benchmark(reported: str, measured: str) -> bool:
-    """True when a reported benchmark name can mean the measured task: equal, blank, or its family.
-
-    `humanevalfix-python` is either variant, `humanevalfixtests-python` or `humanevalfixdocs-python`.
-    """
-    family = measured.replace("fixtests", "fix").replace("fixdocs", "fix")
-    return reported.casefold() in ("", measured.casefold(), family.casefold())
 
 
 def verdicts(

@@ -87,3 +87,12 @@ class Measurement(Protocol):
     def judged(self) -> Sequence[int]:
         """Judged samples per problem (passed or not; unavailable ones are not judged), in the benchmark's order."""
         ...
+
+
+def same_benchmark(reported: str, measured: str) -> bool:
+    """True when a reported benchmark name can mean the measured task: equal, blank, or its family.
+
+    `humanevalfix-python` is either variant, `humanevalfixtests-python` or `humanevalfixdocs-python`.
+    """
+    family = measured.replace("fixtests", "fix").replace("fixdocs", "fix")
+    return reported.casefold() in ("", measured.casefold(), family.casefold())
