@@ -87,7 +87,7 @@ class GroupRun:
             alive = tick()
             return alive
 
-        for generation in self._model.generate(self._requests(listen), tick=listen):
+        for generation in self._model.generate(self._requests(listen), listen):
             self._finish(generation)
         self.pace.seconds = time.monotonic() - started
         return alive

