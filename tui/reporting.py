@@ -54,7 +54,7 @@ def collect(store: Store, run_id: int) -> ReportInput:
         run=_run(run, folded),
         models=tuple(_models(study, folded, scores)),
         benchmarks=run_evidence.benchmarks(store, run_id, folded),
-        configurations=tuple(_configuration(score, folded, prompts) for score in scores.values()),
+        configurations=tuple(_configuration(run, score, folded, prompts) for score in scores.values()),
         reported=_reported(study, problems),
         stated=dict(study.stated) if study else {},
         environment=run_evidence.environment(store, run_id),
@@ -130,12 +130,12 @@ def _models(study: Study | None, folded: Folded, scores: Mapping[str, Score]) ->
         )
 
 
-def _configuration(score: Score, folded: Folded, prompts: PromptLengths) -> ConfigurationEvidence:
+def _configuration(run: Run, score: Score, folded: Folded, prompts: PromptLengths) -> ConfigurationEvidence:
     return ConfigurationEvidence(
         measurement=score,
         label=score.configuration.label,
         tally=run_evidence.tally(score, folded, prompts),
-        pointer=folded.started,
+        pointer=f"Judged events of run {run.id}" if score.kinds else folded.started,
         own_template=score.configuration.template == CHAT,
         failure=score.failure,
     )

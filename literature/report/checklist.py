@@ -82,7 +82,7 @@ def tensors(card: CardEvidence) -> str:
 
 
 def stated(given: ReportInput, model: str, name: str) -> Fact:
-    """What the user states under `MODEL: name`, or under `name` where the run has one model, so that nobody else is meant."""
+    """What the user states under `MODEL: name`, or under `name` where only one model can be meant."""
     named = f"{model}: {name}"
     for key in (named, name) if len(given.models) == 1 else (named,):
         if given.stated.get(key):
@@ -146,19 +146,19 @@ def _quantisation(given: ReportInput) -> Iterable[Answer]:
 
 
 def _prompt(given: ReportInput) -> Iterable[Answer]:
-    asked = dict.fromkeys(
-        (
-            c.measurement.model,
-            c.measurement.axes.get("prompt", ""),
-            c.measurement.axes.get("header", ""),
-            c.own_template,
-        )
-        for c in given.configurations
-    )
-    for model, template, header, own in asked:
+    used: dict[tuple[str, str, str, bool], int] = {}
+    for c in given.configurations:
+        axes = c.measurement.axes
+        prompt = (c.measurement.model, axes.get("prompt", ""), axes.get("header", ""), c.own_template)
+        used[prompt] = used.get(prompt, 0) + c.tally.judged
+    for (model, template, header, own), judged in used.items():
         subject = f"{model}, {template}"
         yield Answer(subject, fact("prompt", f"{template}; function header {header}", MEASURED, given.run.started))
-        yield _authors_prompt(given, model, template, subject, own)
+        if judged:
+            yield _authors_prompt(given, model, template, subject, own)
+        else:
+            nothing = fact("authors' prompt format", "", UNKNOWN, "", "no reply to such a prompt has been judged")
+            yield Answer(subject, nothing, NO_EVIDENCE)
     for score in given.reported:
         if score.stated.get("prompt"):
             where = score.place or f"sources {', '.join(score.sources)}"
