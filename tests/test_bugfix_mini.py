@@ -32,8 +32,8 @@ BUG_TYPES = frozenset(
     {"value misuse", "missing logic", "excess logic", "operator misuse", "variable misuse", "function misuse"}
 )
 # Characters stand in for tokens here: short code runs at about three characters a token.
-MAX_CONTEXT_CHARS = 700
-MAX_MEAN_CONTEXT_CHARS = 400
+MAX_CONTEXT_CHARS = 500
+MAX_MEAN_CONTEXT_CHARS = 300
 MAX_MEAN_BODY_CHARS = 90
 
 
