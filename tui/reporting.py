@@ -27,10 +27,10 @@ from literature.report.evidence import (
     RunEvidence,
     fact,
 )
-from literature.table import read_table
 from tui import run_evidence
 from tui import study as studies
 from tui.errors import StudyError
+from tui.reading import Literature
 from tui.run_evidence import Folded, PromptLengths
 from tui.study import Study
 
@@ -142,18 +142,19 @@ def _configuration(run: Run, score: Score, folded: Folded, prompts: PromptLength
 
 
 def _reported(study: Study | None, problems: list[str]) -> tuple[ReportedScore, ...]:
-    """The reported scores of the study's models, out of its tables; a table that cannot be read is said, not raised."""
+    """The reported scores of the study's models, out of its tables; what cannot be read is said, not raised."""
     if study is None:
         return ()
-    names = {name for model in study.models for name in (model.name, *model.reported_as)}
-    found: dict[str, ReportedScore] = {}
+    literature = Literature()
     for table in study.tables:
         try:
-            scores = read_table(table).scores
+            literature.add(table)
         except LiteratureError as error:
             problems.append(f"A table of reported scores cannot be read: {error}")
-            continue
-        found.update({score.id: score for score in scores if score.model in names})
+    if literature.unread:
+        count = len(literature.unread)
+        problems.append(f"{count} places of the tables give no score, the first: {literature.unread[0]}")
+    found = {one.id: one for model in study.models for one in literature.reported(model, study.grid.benchmark)}
     return tuple(found.values())
 
 

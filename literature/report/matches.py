@@ -14,11 +14,11 @@ SHOWN = 12
 
 
 def claims(given: ReportInput) -> list[ClaimVerdict]:
-    """One verdict per reported score; a configuration whose problems are not known is left out."""
-    measured = [c.measurement for c in given.configurations if c.measurement.problems]
+    """One verdict per reported score; a configuration that failed, or whose problems are not known, is left out."""
+    measured = [c.measurement for c in given.configurations if c.measurement.problems and c.state != "failed"]
     names: dict[str, list[str]] = {}
     for model in given.models:
-        for name in model.reported_as:
+        for name in (model.name, *model.reported_as):
             names.setdefault(name, []).append(model.name)
     return verdicts(given.reported, measured, names=names)
 
