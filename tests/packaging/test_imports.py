@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -50,6 +53,21 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     loaded = set(shown.stdout.rpartition("loaded:")[2].split())
     assert loaded & HEAVY == set()
     assert "tui" in loaded
+
+
+def test_every_imported_distribution_is_declared() -> None:
+    """What a source file imports is a requirement of pyproject.toml in its own right, not by way of another's."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [text for extra in project["optional-dependencies"].values() for text in extra]
+    declared = {re.split(r"[^\w.-]", text)[0].lower() for text in [*project["dependencies"], *extras]}
+    provided_by = {**packages_distributions(), "pynvml": ["nvidia-ml-py"]}
+    foreign = {name for path in sources() for name in imported(path)} - set(PACKAGES) - sys.stdlib_module_names
+    undeclared = {
+        name
+        for name in foreign
+        if not {re.sub(r"[-_.]+", "-", found).lower() for found in provided_by.get(name, [])} & declared
+    }
+    assert undeclared == set()
 
 
 def test_one_module_knows_the_inference_engine() -> None:
