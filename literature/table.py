@@ -16,7 +16,7 @@ from literature.cells import CellScore, decimal_mark, parse_cell, percentages, s
 from literature.columns import STATED_PREFIX, Columns, ValueColumn, find_columns
 from literature.errors import ScoreTextError, TableError
 from literature.formats import delimited, read_any
-from literature.formats.grid import Cell, Grid, decode
+from literature.formats.grid import Cell, Grid, Records, decode
 from literature.records import ReportedScore
 from literature.shipped import data_folder, shipped_tables
 from literature.values import Printed, printed
@@ -54,11 +54,25 @@ def read_table(path_or_name: str | Path | Traversable, *, mapping: Mapping[str, 
     path, shown = _locate(path_or_name)
     data = _bytes(path, shown)
     stated = _sidecar(path, shown)
-    content = read_any(data, shown)
-    if isinstance(content, Grid):
-        return scores_of_grid(content, shown, mapping=mapping, stated=stated)
-    scores = tuple(_with_stated(score, stated) for score in content.scores)
-    return _checked(scores, [Unread(*item) for item in content.unread], shown)
+    parts = read_any(data, shown)
+    if len(parts) == 1 and isinstance(parts[0], Grid):
+        return scores_of_grid(parts[0], shown, mapping=mapping, stated=stated)
+    scores: list[ReportedScore] = []
+    unread: list[Unread] = []
+    for part in parts:
+        if isinstance(part, Records):
+            scores.extend(_with_stated(score, stated) for score in part.scores)
+            unread.extend(Unread(*item) for item in part.unread)
+            continue
+        try:
+            found = scores_of_grid(part, shown, mapping=mapping, stated=stated)
+        except TableError as error:
+            # One of several tables of a document: the others may still be readable.
+            unread.append(Unread(error.place, " | ".join(cell.text for cell in part.header)[:200], error.problem))
+        else:
+            scores.extend(found.scores)
+            unread.extend(found.unread)
+    return _checked(tuple(_without_twins(scores, unread)), unread, shown)
 
 
 def _locate(path_or_name: str | Path | Traversable) -> tuple[Path | Traversable, str]:

@@ -1,11 +1,56 @@
-"""Readers of tables of reported scores, one file each, chosen by a file's name and first characters."""
+"""Readers of tables of reported scores, one file each, chosen by a file's name and what it holds."""
 
 from __future__ import annotations
 
-from literature.formats import delimited
+import gzip
+import re
+import zlib
+from pathlib import PurePath
+
+from literature.errors import TableError
+from literature.formats import cards, delimited, html, latex, markdown, results, spreadsheet
 from literature.formats.grid import Grid, Records, decode
 
+MOST_BYTES = 512 * 1024 * 1024
+_SEPARATOR_ROW = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)+\|?[ \t]*$", re.MULTILINE)
 
-def read_any(data: bytes, file: str) -> Grid | Records:
-    """Read a file's bytes with the reader that its name or its content calls for; `TableError` when none can."""
-    return delimited.read_text(decode(data, file), file)
+
+def read_any(data: bytes, file: str) -> list[Grid | Records]:
+    """Everything in a file that may hold scores, by the reader that its name or its content calls for.
+
+    CSV, TSV, Markdown, LaTeX, HTML, XLSX, JSON results and dumps, model cards and `.eval_results`; each also gzipped.
+    `TableError` when the file holds no table.
+    """
+    name = PurePath(file).name.casefold()
+    if data.startswith(b"\x1f\x8b"):
+        data, name = _unzipped(data, file), name.removesuffix(".gz")
+    if name.endswith((".xlsx", ".xlsm")) or data.startswith(b"PK\x03\x04"):
+        return list(spreadsheet.read(data, file))
+    text = decode(data, file)
+    start = text.lstrip()[:1]
+    if name.endswith((".json", ".jsonl")) or start in ("{", "["):
+        return [results.read(text, file)]
+    if name.endswith((".yaml", ".yml")):
+        return [cards.read_yaml(text, file)]
+    if text.startswith("---") and "model-index" in text:
+        return [cards.read_card(text, file), *(markdown.read(text, file) if _SEPARATOR_ROW.search(text) else ())]
+    if "\\begin{" in text and "&" in text:
+        return list(latex.read(text, file))
+    if "<table" in text.casefold():
+        return list(html.read(text, file))
+    if _SEPARATOR_ROW.search(text):
+        return list(markdown.read(text, file))
+    return [delimited.read_text(text, file)]
+
+
+def _unzipped(data: bytes, file: str) -> bytes:
+    try:
+        stream = zlib.decompressobj(wbits=31)
+        found = stream.decompress(data, MOST_BYTES)
+        if stream.unconsumed_tail:
+            raise TableError(
+                "unpacks to more than 512 MiB", file=file, expected="a table", remedy="unpack and filter it first"
+            )
+        return found
+    except (zlib.error, gzip.BadGzipFile, EOFError) as error:
+        raise TableError(f"broken gzip ({error})", file=file, remedy="fetch it again") from None

@@ -1,0 +1,90 @@
+"""Model cards (`model-index` in a README's front matter) and `.eval_results` files; every scalar stays text."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+from literature.errors import TableError
+from literature.formats.grid import Records
+from literature.formats.rows import Entry, to_records
+
+
+def read_card(text: str, file: str) -> Records:
+    """Scores of the `model-index` in the front matter of a model card."""
+    end = text.find("\n---", 3)
+    data = _load(text[3 : end if end > 0 else None], file, "---")
+    return to_records(_index(data.get("model-index"), file) if isinstance(data, dict) else ())
+
+
+def read_yaml(text: str, file: str) -> Records:
+    """Scores of an `.eval_results` file (a list of dataset and value), or of a `model-index` in plain YAML."""
+    data = _load(text, file, "a list of results")
+    if isinstance(data, dict):
+        return to_records(_index(data.get("model-index"), file))
+    model = _model_of(file)
+    return to_records(
+        Entry(
+            model, _text(entry, "dataset", "task_id") or _text(entry, "dataset", "id"), "pass@1", _text(entry, "value"),
+            f"{file}:{number}", _sources(entry), {"note": _text(entry, "notes"), "date": _text(entry, "date")},
+        )
+        for number, entry in enumerate(data if isinstance(data, list) else (), start=1)
+        if _text(entry, "value")
+    )  # fmt: skip
+
+
+def _load(text: str, file: str, expected: str) -> Any:
+    try:
+        yaml: Any = importlib.import_module("yaml")
+    except ImportError:
+        raise TableError("YAML needs PyYAML", file=file, remedy="pip install pyyaml, or save as CSV") from None
+    try:
+        # BaseLoader keeps every scalar as the text that stands there: 28.0 is not turned into a float.
+        return yaml.load(text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise TableError(
+            "malformed YAML", file=file, line=mark.line + 1 if mark else 0, column=mark.column + 1 if mark else 0,
+            expected=expected, remedy="correct it there",
+        ) from None  # fmt: skip
+    except RecursionError:
+        raise TableError("YAML nested too deeply", file=file, expected=expected) from None
+
+
+def _index(index: Any, file: str) -> Iterator[Entry]:
+    for model in index if isinstance(index, list) else ():
+        for result in _list(model, "results"):
+            for metric in _list(result, "metrics"):
+                value = _text(metric, "value")
+                if value:
+                    name = _text(metric, "name") or _text(metric, "type")
+                    dataset = _text(result, "dataset", "name") or _text(result, "dataset", "type")
+                    stated = {"revision": _text(result, "dataset", "revision")}
+                    place = f"{file}:model-index"
+                    yield Entry(_text(model, "name"), dataset, name, value, place, _sources(result), stated)
+
+
+def _sources(entry: Any) -> tuple[str, ...]:
+    name = _text(entry, "source", "name") or _text(entry, "source", "url")
+    return (name.replace(";", ","),) if name else ()
+
+
+def _list(data: Any, key: str) -> list[Any]:
+    found = data.get(key) if isinstance(data, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _text(data: Any, *keys: str) -> str:
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data.strip() if isinstance(data, str) else ""
+
+
+def _model_of(file: str) -> str:
+    """The model that an `.eval_results` file belongs to: the folder above, else the file's stem."""
+    from pathlib import PurePath
+
+    path = PurePath(file)
+    parts = [part for part in path.parts[:-1] if part != ".eval_results"]
+    return parts[-1] if ".eval_results" in path.parts and parts else path.stem

@@ -1,0 +1,174 @@
+"""LaTeX tables: tabular and its relatives, booktabs rules, multirow and multicolumn, footnote marks, citations."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from literature.errors import TableError
+from literature.formats.grid import Cell, Grid
+
+_BEGIN = re.compile(r"\\begin\{(tabular[xy*]?|longtable|tblr|supertabular|array)\}")
+_COMMENT = re.compile(r"(?<!\\)%[^\n]*")
+_RULE = re.compile(
+    r"\\(?:toprule|bottomrule|hline|cmidrule|cline|specialrule|addlinespace|endfirsthead|endhead|endfoot|endlastfoot|"
+    r"noalign|rowcolor|arrayrulecolor)(?:\[[^\]]*\]|\([^)]*\)|\{[^{}]*\})*"
+)
+_MID = re.compile(r"\\midrule(?:\[[^\]]*\])?")
+_ROW = re.compile(r"\\\\(?:\s*\[[^\]]*\])?|\\tabularnewline\b")
+_RAISED = re.compile(
+    r"\\(?:footnotemark|footnote|textsuperscript|tnote|thanks)(?:\[[^\]]*\])?(?:\{[^{}]*\})?|\^\{[^{}]*\}|\^\\?\w+|\^[*]|"
+    r"\\(?:dag|ddag|dagger|ddagger|ast|star)\b"
+)
+_CITE = re.compile(r"~?\\(?:cite\w*|parencite|textcite)\*?(?:\[[^\]]*\])*\{([^{}]*)\}")
+_DROP_ARGUMENT = re.compile(
+    r"\\(?:cellcolor|rowcolor|color|vspace|hspace|label|phantom|hphantom)\*?(?:\[[^\]]*\])?\{[^{}]*\}"
+)
+_KEEP_ARGUMENT = re.compile(r"\\[a-zA-Z]+\*?(?:\[[^\]]*\])?\{([^{}]*)\}")
+_TWO_ARGUMENTS = re.compile(r"\\(?:textcolor|colorbox|resizebox|scalebox|href)\*?(?:\[[^\]]*\])?\{[^{}]*\}\{([^{}]*)\}")
+_MULTICOLUMN = re.compile(r"\\multicolumn\s*\{\s*(\d{1,3})\s*\}\s*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\s*")
+_MULTIROW = re.compile(
+    r"\\multirow(?:\[[^\]]*\])?\s*\{\s*-?(\d{1,3})\s*\}(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|\*)\s*(?:\[[^\]]*\])?"
+)
+_SYMBOLS = (
+    (r"\%", "%"), (r"\&", "&"), (r"\_", "_"), (r"\#", "#"), (r"\$", ""), (r"\pm", "±"), (r"\textpm", "±"),
+    (r"\,", " "), (r"\;", " "), (r"\ ", " "), (r"\!", ""), ("~", " "), ("---", "-"), ("--", "-"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Raw:
+    text: str
+    line: int
+    rows: int = 1
+
+
+def read(text: str, file: str) -> list[Grid]:
+    """Every table environment with a header and a row; `TableError` when there is none."""
+    text = _COMMENT.sub("", text)
+    found = []
+    for begin in _BEGIN.finditer(text):
+        end = text.find(f"\\end{{{begin[1]}}}", begin.end())
+        if end < 0:
+            line = text.count("\n", 0, begin.start()) + 1
+            raise TableError(
+                f"\\begin{{{begin[1]}}} is never closed", file=file, line=line, column=1,
+                expected=f"\\end{{{begin[1]}}}", remedy="complete the table",
+            )  # fmt: skip
+        grid = _grid(text, _after_arguments(text, begin.end(), end), end)
+        if grid is not None:
+            found.append(grid)
+    if not found:
+        raise TableError("no tabular with rows", file=file, expected="\\begin{tabular}", remedy="check the file")
+    return found
+
+
+def _after_arguments(text: str, start: int, end: int) -> int:
+    """Position behind the column specification and other arguments of \\begin{...}."""
+    while start < end:
+        rest = text[start:end]
+        skip = len(rest) - len(rest.lstrip())
+        if not rest[skip : skip + 1] or rest[skip] not in "[{":
+            return start
+        start += skip + _closed(rest[skip:])
+    return start
+
+
+def _closed(text: str) -> int:
+    """Length of the bracketed group with which `text` starts."""
+    opening, depth = text[0], 0
+    closing = {"[": "]", "{": "}"}[opening]
+    for index, char in enumerate(text):
+        depth += (char == opening) - (char == closing)
+        if depth == 0:
+            return index + 1
+    return len(text)
+
+
+def _grid(text: str, start: int, end: int) -> Grid | None:
+    head: list[list[_Raw]] = []
+    rows: list[list[_Raw]] = []
+    position = start
+    middle = _MID.search(text, start, end)
+    header_end = middle.start() if middle else -1
+    for match in [*_ROW.finditer(text, start, end), None]:
+        stop = match.start() if match else end
+        raw = _split(text, position, stop)
+        if any(cell.text.strip() for cell in raw):
+            (head if stop <= header_end else rows).append(raw)
+        position = match.end() if match else end
+    if not head and rows:
+        head, rows = rows[:1], rows[1:]
+    if not rows:
+        return None
+    filled = _fill_down([*head, *rows])
+    return Grid(_merged(filled[: len(head)]), tuple(_numbered(row) for row in filled[len(head) :]))
+
+
+def _split(text: str, start: int, stop: int) -> list[_Raw]:
+    """The cells of one row, with \\multicolumn repeated over its columns."""
+    chunk = _MID.sub(lambda found: " " * len(found[0]), _RULE.sub(lambda found: " " * len(found[0]), text[start:stop]))
+    found: list[_Raw] = []
+    offset = 0
+    for part in re.split(r"(?<!\\)&", chunk):
+        lead = len(part) - len(part.lstrip())
+        line = text.count("\n", 0, start + offset + lead) + 1
+        offset += len(part) + 1
+        columns, rows = 1, 1
+        if wide := _MULTICOLUMN.search(part):
+            columns, part = int(wide[1]), part[: wide.start()] + part[wide.end() :]
+        if tall := _MULTIROW.search(part):
+            rows, part = int(tall[1]), part[: tall.start()] + part[tall.end() :]
+        cell = _Raw(plain(part), line, rows)
+        found.extend([cell] * max(1, columns))
+    return found
+
+
+def _fill_down(rows: list[list[_Raw]]) -> list[list[_Raw]]:
+    """Repeat a \\multirow cell in the rows that it spans, where they leave its place blank."""
+    pending: dict[int, tuple[_Raw, int]] = {}
+    filled = []
+    for row in rows:
+        row = list(row)
+        for column, (cell, left) in list(pending.items()):
+            if column < len(row) and not row[column].text:
+                row[column] = _Raw(cell.text, row[column].line)
+            pending[column] = (cell, left - 1)
+            if left <= 1:
+                del pending[column]
+        for column, cell in enumerate(row):
+            if cell.rows > 1:
+                pending[column] = (cell, cell.rows - 1)
+        filled.append(row)
+    return filled
+
+
+def _merged(head: list[list[_Raw]]) -> tuple[Cell, ...]:
+    """One header from its rows: the distinct texts of a column, from top to bottom."""
+    width = max(map(len, head))
+    cells = []
+    for column in range(width):
+        texts = dict.fromkeys(row[column].text for row in head if column < len(row) and row[column].text)
+        cells.append(Cell(" ".join(texts), head[0][0].line, column + 1))
+    return tuple(cells)
+
+
+def _numbered(row: list[_Raw]) -> tuple[Cell, ...]:
+    return tuple(Cell(cell.text, cell.line, column) for column, cell in enumerate(row, start=1))
+
+
+def plain(text: str) -> str:
+    """A cell's text: citations as [key], emphasis undone, raised marks and colours dropped, symbols spelled out."""
+    text = _RAISED.sub("", _CITE.sub(r" [\1]", text))
+    text = _DROP_ARGUMENT.sub("", text)
+    for _ in range(6):
+        shorter = _KEEP_ARGUMENT.sub(r"\1", _TWO_ARGUMENTS.sub(r"\1", text))
+        if shorter == text:
+            break
+        text = shorter
+    for symbol, spelled in _SYMBOLS:
+        text = text.replace(symbol, spelled)
+    text = re.sub(
+        r"\\(?:bf|it|bfseries|itshape|small|footnotesize|scriptsize|tiny|centering|textbackslash)\b", "", text
+    )
+    return " ".join(re.sub(r"[{}$]", "", text).split())

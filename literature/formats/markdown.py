@@ -1,0 +1,53 @@
+"""Pipe tables of Markdown documents."""
+
+from __future__ import annotations
+
+import re
+
+from literature.errors import TableError
+from literature.formats.grid import Cell, Grid
+
+_SEPARATOR = re.compile(r"\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?")
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()\s]*(?:\([^()]*\)[^()]*)*\)")
+_EMPHASIS = re.compile(r"(\*\*|__|~~|`)(.+?)\1")
+_RAISED = re.compile(r"<sup>.*?</sup>|<sub>.*?</sub>", re.IGNORECASE)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
+
+
+def read(text: str, file: str) -> list[Grid]:
+    """Every pipe table with at least one row; `TableError` when there is none."""
+    lines = text.splitlines()
+    found: list[Grid] = []
+    for index, line in enumerate(lines[1:], start=1):
+        if "|" in lines[index - 1] and "|" in line and _SEPARATOR.fullmatch(line.strip()):
+            rows = []
+            below = index + 1
+            while below < len(lines) and "|" in lines[below]:
+                rows.append(_cells(lines[below], below + 1))
+                below += 1
+            if rows:
+                found.append(Grid(_cells(lines[index - 1], index), tuple(rows)))
+    if not found:
+        raise TableError("no pipe table with rows", file=file, expected="| model | value |", remedy="add the table")
+    return found
+
+
+def _cells(line: str, number: int) -> tuple[Cell, ...]:
+    inner = line.strip()
+    inner = inner.removeprefix("|")
+    if inner.endswith("|") and not inner.endswith("\\|"):
+        inner = inner[:-1]
+    parts = _UNESCAPED_BAR.split(inner)
+    return tuple(Cell(plain(part), number, column) for column, part in enumerate(parts, start=1))
+
+
+def plain(text: str) -> str:
+    """A cell without emphasis, links (their text stays), raised marks and tags."""
+    text = _BREAK.sub(", ", _RAISED.sub("", text)).replace("\\|", "|")
+    text = _LINK.sub(r"\1", text)
+    for _ in range(3):
+        text = _EMPHASIS.sub(r"\2", text)
+    text = re.sub(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])", r"\1", text)
+    return _TAG.sub("", text).strip()

@@ -1,0 +1,236 @@
+"""JSON: plain lists of scores, harness results, Papers-with-Code dumps, every-eval-ever files. Numbers stay text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from literature.errors import TableError
+from literature.formats.grid import Cell, Grid, Records
+from literature.formats.rows import Entry, to_records
+
+_CODE = re.compile(
+    r"humaneval|mbpp|multipl-?e|livecodebench|apps\b|ds-?1000|codecontests|bigcodebench|codexglue", re.IGNORECASE
+)
+_PASS = re.compile(r"pass@\d+", re.IGNORECASE)
+
+
+def read(text: str, file: str) -> Grid | Records:
+    """Read JSON or JSON Lines; `TableError` with line and column when malformed, or when no known shape is in it."""
+    data = _load(text, file)
+    if isinstance(data, list):
+        if any(isinstance(item, dict) and "datasets" in item for item in data):
+            return to_records(_papers_with_code(data, file))
+        return _plain_rows(data, file)
+    if isinstance(data, dict):
+        if "evaluation_results" in data and "model_info" in data:
+            return to_records(_every_eval_ever(data, file))
+        if isinstance(data.get("results"), dict):
+            return to_records(_lm_eval(data, file))
+        if isinstance(data.get("pass_at_k"), dict):
+            return to_records(_evalplus(data, file))
+        if isinstance(data.get("results"), list) and isinstance(data.get("meta"), dict):
+            return to_records(_leaderboard(data, file))
+        if isinstance(data.get("config"), dict):
+            return to_records(_bigcode(data, file))
+        if any(isinstance(value, list) for value in data.values()):
+            rows = next(value for value in data.values() if isinstance(value, list))
+            return _plain_rows(rows, file)
+        if any(_PASS.fullmatch(key) for key in data):
+            return to_records(_flat(data, file))
+    raise TableError(
+        "no known shape of results", file=file, line=1, column=1,
+        expected="a list of objects with model and value, or a harness's results file", remedy="convert it to CSV",
+    )  # fmt: skip
+
+
+def _load(text: str, file: str) -> Any:
+    def once(source: str) -> Any:
+        return json.loads(source, parse_float=str, parse_int=str, parse_constant=str)
+
+    try:
+        return once(text)
+    except RecursionError:
+        raise TableError("JSON nested too deeply", file=file, line=1, column=1, remedy="convert it to CSV") from None
+    except json.JSONDecodeError as error:
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+        if len(lines) > 1 and error.msg == "Extra data":
+            found = []
+            for number, line in lines:
+                try:
+                    found.append(once(line))
+                except json.JSONDecodeError as inner:
+                    raise _malformed(inner, file, number) from None
+            return found
+        raise _malformed(error, file, error.lineno) from None
+
+
+def _malformed(error: json.JSONDecodeError, file: str, line: int) -> TableError:
+    return TableError(
+        f"malformed JSON ({error.msg})",
+        file=file,
+        line=line,
+        column=error.colno,
+        expected="JSON",
+        remedy="correct it there",
+    )
+
+
+def _plain_rows(rows: list[Any], file: str) -> Grid:
+    """A list of objects as a table: keys are the header, in order of appearance."""
+    objects = [row for row in rows if isinstance(row, dict)]
+    if not objects:
+        raise TableError("a list without objects", file=file, line=1, column=1, expected='{"model": ..., "value": ...}')
+    keys = list(dict.fromkeys(key for row in objects for key in row))
+    header = tuple(Cell(key, 1, column) for column, key in enumerate(keys, start=1))
+    return Grid(
+        header,
+        tuple(
+            tuple(Cell(_scalar(row.get(key)), number, column) for column, key in enumerate(keys, start=1))
+            for number, row in enumerate(objects, start=1)
+        ),
+    )
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return "; ".join(str(item).replace(";", ",") for item in value) + (";" if value else "")
+    return str(value).strip()
+
+
+def _dict(data: Any, *keys: str) -> dict[str, Any]:
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def _texts(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+    """Renamed scalars of `data` that are there."""
+    return {ours: str(data[theirs]) for theirs, ours in names.items() if data.get(theirs) not in (None, "", {}, [])}
+
+
+def _stem(file: str) -> str:
+    name = PurePath(file).name
+    for end in (".gz", ".json", "_eval_results", ".eval_results", "_pass_at_k", "evaluation_results"):
+        name = name.removesuffix(end)
+    return name or PurePath(file).stem
+
+
+def _bigcode(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
+    """bigcode-evaluation-harness: {task: {pass@1: x}, config: {...}}; fractions of one."""
+    config = _dict(data, "config")
+    stated = _texts(
+        config,
+        {
+            "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "n_samples": "samples", "seed": "seed",
+            "precision": "precision", "max_length_generation": "length", "prompt": "prompt",
+        },
+    )  # fmt: skip
+    if config.get("do_sample") is False:
+        stated = {axis: value for axis, value in stated.items() if axis not in ("temperature", "top_p", "top_k")}
+        stated["decoding"] = "greedy"
+    elif "temperature" in stated:
+        stated["decoding"] = "sampled"
+    stated["harness"] = "bigcode-evaluation-harness"
+    for task, metrics in data.items():
+        for metric, value in metrics.items() if isinstance(metrics, dict) and task != "config" else ():
+            if _PASS.fullmatch(metric):
+                model = str(config.get("model", _stem(file)))
+                yield Entry(model, task, metric, str(value), f"{file}:{task}", (), stated, "fraction")
+
+
+def _leaderboard(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
+    """Code leaderboard: {results: [{task, pass@1}], meta: {model}}."""
+    model = str(_dict(data, "meta").get("model", _stem(file)))
+    for result in data["results"]:
+        for metric, value in result.items() if isinstance(result, dict) else ():
+            if _PASS.fullmatch(metric):
+                yield Entry(model, str(result.get("task", "")), metric, str(value), f"{file}:{result.get('task', '')}")
+
+
+def _lm_eval(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
+    """lm-evaluation-harness: {results: {task: {"metric,filter": x}}}; fractions of one."""
+    config = _dict(data, "config")
+    stated = {
+        "harness": "lm-evaluation-harness",
+        **_texts(config, {"model_dtype": "precision", "model_revision": "revision"}),
+    }
+    model = str(data.get("model_name") or data.get("model_source") or config.get("model") or _stem(file))
+    for task, metrics in data["results"].items():
+        for name, value in metrics.items() if isinstance(metrics, dict) else ():
+            metric, _, chosen = name.partition(",")
+            if _PASS.fullmatch(metric) or metric == "acc":
+                error = str(metrics.get(f"{metric}_stderr,{chosen}", ""))
+                more = {**stated, **({"filter": chosen} if chosen and chosen != "none" else {})}
+                known = "" if error in ("", "N/A") else error
+                yield Entry(model, task, metric, str(value), f"{file}:{task}", (), more, "fraction", known)
+
+
+def _evalplus(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
+    """EvalPlus: {pass_at_k: {base: {pass@1: x}, plus: {...}}}; fractions of one, the model in the file's name."""
+    benchmark = "mbpp" if "mbpp" in file.casefold() else "humaneval"
+    for part, metrics in data["pass_at_k"].items():
+        for metric, value in metrics.items() if isinstance(metrics, dict) else ():
+            name = benchmark if part == "base" else f"{benchmark}plus"
+            yield Entry(
+                _stem(file), name, metric, str(value), f"{file}:{part}", (), {"harness": "evalplus"}, "fraction"
+            )
+
+
+def _flat(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
+    """BigCodeBench and others: {"pass@1": x, model, split, subset}."""
+    benchmark = "-".join(str(data[key]) for key in ("benchmark", "split", "subset") if data.get(key))
+    for metric, value in data.items():
+        if _PASS.fullmatch(metric):
+            yield Entry(str(data.get("model", _stem(file))), benchmark, metric, str(value), f"{file}:{metric}")
+
+
+def _papers_with_code(data: list[Any], file: str) -> Iterator[Entry]:
+    """Papers with Code dump: task -> datasets -> rows; code benchmarks only, subtasks included."""
+    for task in data:
+        if not isinstance(task, dict):
+            continue
+        yield from _papers_with_code(task.get("subtasks") or [], file)
+        for dataset in task.get("datasets") or []:
+            name = str(dataset.get("dataset", ""))
+            if not _CODE.search(name):
+                continue
+            for number, row in enumerate(_dict(dataset, "sota").get("rows") or [], start=1):
+                paper = str(row.get("paper_title") or row.get("paper_url") or "").replace(";", ",").strip()
+                for metric, value in _dict(row, "metrics").items():
+                    place = f"{file}:{name}:{number}"
+                    sources = (paper,) if paper else ()
+                    yield Entry(str(row.get("model_name", "")), name, metric, str(value), place, sources)
+
+
+def _every_eval_ever(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
+    """every-eval-ever aggregate 0.3.0: one entry an evaluation result, with its generation arguments as stated."""
+    info, meta, library = _dict(data, "model_info"), _dict(data, "source_metadata"), _dict(data, "eval_library")
+    source = str(meta.get("source_organization_name") or meta.get("source_name") or "").replace(";", ",")
+    for number, result in enumerate(data["evaluation_results"], start=1):
+        details, config = _dict(result, "score_details"), _dict(result, "metric_config")
+        args = _dict(result, "generation_config", "generation_args")
+        more = _dict(result, "generation_config", "additional_details")
+        stated = {
+            **_texts(args, {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "max_tokens": "length",
+                            "prompt_template": "prompt"}),
+            **_texts(more, {"precision": "precision", "quantization": "quantization", "seed": "seed", "samples":
+            "samples"}), **({"harness": str(library["name"])} if library.get("name") else {}),
+        }  # fmt: skip
+        k = _dict(config, "metric_parameters").get("k")
+        metric = f"pass@{k}" if k else str(config.get("metric_id") or "score")
+        unit = {"1": "fraction", "1.0": "fraction", "100": "percent", "100.0": "percent"}.get(
+            str(config.get("max_score")), ""
+        )
+        error = _dict(details, "uncertainty").get("standard_error", "")
+        error = error.get("value", "") if isinstance(error, dict) else error
+        yield Entry(
+            str(info.get("name") or info.get("id") or ""), str(result.get("evaluation_name", "")), metric,
+            str(details.get("score", "")), f"{file}:{number}", (source,) if source else (), stated, unit,
+            str(error or ""),
+        )  # fmt: skip

@@ -1,0 +1,60 @@
+"""Scores that structured files hold as such: from raw entries to records, with one reading of percent and fraction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from literature.cells import parse_cell, percentages
+from literature.errors import ScoreTextError
+from literature.formats.grid import Records
+from literature.records import ReportedScore
+from literature.values import Printed
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number of a structured file, as text, and where in the file it stands; `unit` as in `values.printed`."""
+
+    model: str
+    benchmark: str
+    metric: str
+    text: str
+    place: str
+    sources: tuple[str, ...] = ()
+    stated: Mapping[str, str] = field(default_factory=dict)
+    unit: str = ""
+    uncertainty: str = ""
+
+
+def to_records(entries: Iterable[Entry]) -> Records:
+    """Records of the entries; those of one benchmark, metric and unit are read like one column of a table."""
+    columns: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in entries:
+        columns.setdefault((entry.benchmark, entry.metric, entry.unit), []).append(entry)
+    scores: list[ReportedScore] = []
+    unread: list[tuple[str, str, str]] = []
+    for (_, _, unit), column in columns.items():
+        kept = []
+        for entry in column:
+            try:
+                (cell,) = parse_cell(entry.text)
+                kept.append((entry, cell))
+            except (ScoreTextError, ValueError) as error:
+                reason = str(error) if isinstance(error, ScoreTextError) else "not one number"
+                unread.append((entry.place, entry.text[:200], reason))
+        for (entry, _), number in zip(kept, percentages([cell for _, cell in kept], unit), strict=True):
+            if isinstance(number, Printed):
+                scores.append(_record(entry, number))
+            else:
+                unread.append((entry.place, entry.text[:200], str(number)))
+    return Records(tuple(scores), tuple(unread))
+
+
+def _record(entry: Entry, number: Printed) -> ReportedScore:
+    own = entry.text.removesuffix("%").strip()
+    return ReportedScore(
+        entry.model, entry.benchmark, entry.metric, number.text, entry.sources, place=entry.place,
+        stated={axis: value for axis, value in entry.stated.items() if value},
+        uncertainty=entry.uncertainty, printed=entry.text if own != number.text.removesuffix("%") else "",
+    )  # fmt: skip
