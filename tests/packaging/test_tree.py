@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -140,6 +141,32 @@ def test_commands_in_documents_exist() -> None:
     words = set(re.findall(r"[a-z][a-z-]*", shown.stdout))
     for path, text in texts("*.md"):
         assert commands_in(text, "scoretrace") <= words, path
+
+
+def test_studies_in_documents_are_read() -> None:
+    """Each study that the documents show is a study file that Scoretrace reads, and reads back equal."""
+    from tui.study import dumps, loads
+
+    shown = [(path, block) for path, text in texts("*.md") for block in re.findall(r"```toml\n(.*?)```", text, re.S)]
+    studies = [(path, block) for path, block in shown if block.startswith("format = ")]
+    assert studies
+    for path, block in studies:
+        study = loads(block, str(path))
+        assert loads(dumps(study)) == study
+
+
+def test_options_in_documents_exist() -> None:
+    """Each command line that the documents show in a block of shell is one that the parser takes."""
+    from tui.cli import make_parser
+
+    for path, text in texts("*.md"):
+        for block in re.findall(r"```sh\n(.*?)```", text, re.S):
+            for line in re.findall(r"^scoretrace (.*)$", block, re.M):
+                words = shlex.split(line, comments=True)
+                try:
+                    make_parser().parse_args(words)
+                except SystemExit:
+                    pytest.fail(f"{path}: scoretrace {line}")
 
 
 def headings(path: Path) -> set[str]:
