@@ -29,6 +29,7 @@ check: setup-test
 	@$(RUN) ruff check
 	@$(RUN) ruff format --check
 	@$(RUN) mypy
+	@$(RUN) mypy .ci/setup.py
 	@.venv/bin/lint-imports --no-logo
 
 format: setup-test
