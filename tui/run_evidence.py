@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from engine.events import Event, Generated, Judged, ModelLoaded, Noted, Referenc
 from engine.scoring import Score, fold_scores
 from literature.report.evidence import (
     MEASURED,
+    UNKNOWN,
     BenchmarkEvidence,
     CardEvidence,
     Fact,
@@ -23,6 +25,9 @@ from literature.report.evidence import (
 
 PAGE = 50_000
 NO_ROOM = "no room"
+NOT_RECORDED = "the run did not record it"
+MACHINE = ("operating system", "processor", "cores", "memory", "NVIDIA GPU", "Python")
+"""What every environment speaks of, be it to say that it is unknown."""
 
 
 @dataclass
@@ -155,7 +160,6 @@ def card_evidence(pointer: str, event: ModelLoaded) -> CardEvidence:
         model=event.model,
         precision=event.precision,
         pointer=pointer,
-        name=str(card.get("name") or ""),
         sha256=str(card.get("sha256") or ""),
         source_sha256=str(card.get("source_sha256") or ""),
         recipe=str(card.get("recipe") or ""),
@@ -204,8 +208,10 @@ def _check(found: Folded, name: str) -> ReferenceCheck | None:
 
 def environment(store: Store, run: int) -> tuple[Fact, ...]:
     """What the run recorded of its machine; empty when it recorded nothing."""
-    lines = [_environment_lines(life.get("environment", {})) for life in _lives(store, run)]
-    return _joined(lines, _recorded(run))
+    found = _joined([_environment_lines(life.get("environment", {})) for life in _lives(store, run)], _recorded(run))
+    names = {one.name for one in found}
+    open_ = [fact(name, "", UNKNOWN, "", NOT_RECORDED) for name in MACHINE if found and name not in names]
+    return (*found, *open_)
 
 
 def _environment_lines(body: Mapping[str, Any]) -> dict[str, str]:
@@ -217,12 +223,24 @@ def _environment_lines(body: Mapping[str, Any]) -> dict[str, str]:
 
 def sandbox(store: Store, run: int, found: Folded) -> tuple[Fact, ...]:
     """Level and identity of the confinement under which programs were judged."""
-    levels = " / ".join(found.sandboxes)
-    pointer = ", ".join(found.sandboxes.values())
-    identities = _joined([{"identity": life.get("sandbox", {}).get("identity", "")} for life in _lives(store, run)],
-                         _recorded(run))  # fmt: skip
-    missing = fact("identity", "", MEASURED, "", "the run did not record it")
-    return (fact("level", levels, MEASURED, pointer, "the run states no sandbox level"), *(identities or (missing,)))
+    recorded = {one.name: one for one in _joined([_identity(life) for life in _lives(store, run)], _recorded(run))}
+    return (
+        fact(
+            "level", " / ".join(found.sandboxes), MEASURED, ", ".join(found.sandboxes.values()),
+            "the run states no sandbox level",
+        ),
+        *(recorded.get(name, fact(name, "", UNKNOWN, "", NOT_RECORDED)) for name in ("mode", "identity")),
+    )  # fmt: skip
+
+
+def _identity(life: Mapping[str, Any]) -> dict[str, str]:
+    """The sandbox's identity, and out of it the mode in which candidate and tests were run."""
+    text = str(life.get("sandbox", {}).get("identity", ""))
+    try:
+        mode = str(json.loads(text).get("mode", ""))
+    except (ValueError, AttributeError):
+        mode = ""
+    return {"mode": mode, "identity": text}
 
 
 def _recorded(run: int) -> str:
@@ -235,13 +253,23 @@ def _lives(store: Store, run: int) -> list[Mapping[str, Any]]:
 
 
 def _joined(bodies: Iterable[Mapping[str, Any]], pointer: str) -> tuple[Fact, ...]:
-    """One fact per name; values that differ between the run's lives stand side by side, in order."""
+    """One fact per name; values that differ between the run's lives stand side by side, in order.
+
+    A value that begins with `unknown` is what its recorder says of what it does not know: no knowledge, but a reason.
+    """
     values: dict[str, dict[str, None]] = {}
     for body in bodies:
         for name, value in _texts(body).items():
             if value:
                 values.setdefault(name, {})[value] = None
-    return tuple(fact(name, " / ".join(texts), MEASURED, pointer) for name, texts in values.items())
+    return tuple(_one(name, list(texts), pointer) for name, texts in values.items())
+
+
+def _one(name: str, texts: list[str], pointer: str) -> Fact:
+    unknown = [text for text in texts if text.startswith("unknown")]
+    if unknown:
+        return fact(name, "", UNKNOWN, "", unknown[0].removeprefix("unknown").lstrip(": ") or NOT_RECORDED)
+    return fact(name, " / ".join(texts), MEASURED, pointer)
 
 
 def _texts(body: Mapping[str, Any]) -> dict[str, str]:

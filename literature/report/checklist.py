@@ -6,6 +6,7 @@ from being ticked.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ from literature.report.evidence import (
 
 YES, NO, NO_EVIDENCE, TOLD = "yes", "no", "unknown", "-"
 IN_PART = "in part"
+NO_TEMPLATE = hashlib.sha256(b"").hexdigest()
+"""The template hash of a model file that has none."""
 FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
 ENOUGH_SAMPLES = 20
 TITLES = (
@@ -170,7 +173,7 @@ def _authors_prompt(given: ReportInput, model: str, template: str, subject: str,
     told = stated(given, model, name)
     if told.known == USER:
         return Answer(subject, told, YES if told.value.strip() == template else NO)
-    hashes = sorted({card.template_sha256 for card in given.model(model).cards if card.template_sha256})
+    hashes = sorted({card.template_sha256 for card in given.model(model).cards} - {"", NO_TEMPLATE})
     if own and hashes:
         value = "the chat template stored in the model file"
         return Answer(subject, fact(name, value, SOURCE, f"template sha256 {', '.join(hashes)}"), YES)
@@ -215,7 +218,8 @@ def _identity(given: ReportInput) -> Iterable[Answer]:
     for name in names:
         model = given.model(name)
         yield _decides(name, fact("file asked for", model.file, USER, "study.toml, models", "the study names no file"))
-        yield _decides(name, _tuning(given, model))
+        yield _decides(name, _told_or_metadata(given, model, "model name", ("model", "general.name")))
+        yield _decides(name, _told_or_metadata(given, model, "tuning", ("finetune", "general.finetune")))
         yield _decides(name, _version(given, model))
         if not model.cards:
             yield _not_loaded(name, "model file")
@@ -230,39 +234,36 @@ def _decides(subject: str, found: Fact) -> Answer:
 
 def _card_facts(card: CardEvidence) -> Iterable[Fact]:
     missing = "the model card does not say"
+    template = "none in the file" if card.template_sha256 == NO_TEMPLATE else card.template_sha256
     for name, value in (
-        ("name in the file", card.name),
         ("file sha256", card.sha256),
         ("source file sha256", card.source_sha256),
         ("recipe", card.recipe),
         ("architecture", card.architecture),
         ("parameters", str(card.parameters) if card.parameters else ""),
-        ("chat template sha256", card.template_sha256),
+        ("chat template sha256", template),
         ("tensor types", tensors(card)),
     ):
         yield fact(name, value, MEASURED, card.pointer, missing)
 
 
-def _tuning(given: ReportInput, model: ModelEvidence) -> Fact:
-    return _told_or_metadata(given, model, "tuning", "general.finetune")
-
-
 def _version(given: ReportInput, model: ModelEvidence) -> Fact:
-    found = _told_or_metadata(given, model, "version", "general.version")
+    found = _told_or_metadata(given, model, "version", ("version", "general.version"))
     _, at, revision = model.file.rpartition("@")
     if found.known == UNKNOWN and at and revision:
         return fact("version", f"revision {revision}", USER, "study.toml, models")
     return found
 
 
-def _told_or_metadata(given: ReportInput, model: ModelEvidence, name: str, key: str) -> Fact:
+def _told_or_metadata(given: ReportInput, model: ModelEvidence, name: str, keys: tuple[str, ...]) -> Fact:
+    """What the user states, else what the model file's metadata state under one of `keys`."""
     told = stated(given, model.name, name)
     if told.known == USER:
         return told
-    values = sorted({card.metadata[key] for card in model.cards if card.metadata.get(key)})
+    values = dict.fromkeys(card.metadata[key] for card in model.cards for key in keys if card.metadata.get(key))
     if values:
-        return fact(name, ", ".join(values), SOURCE, f"model file, {key}")
-    return fact(name, "", UNKNOWN, "", f"{told.pointer}; the model file has no {key}")
+        return fact(name, ", ".join(values), SOURCE, f"metadata of the model file: {keys[0]}")
+    return fact(name, "", UNKNOWN, "", f"{told.pointer}; nor do the metadata of the model file")
 
 
 def _framework(given: ReportInput) -> Iterable[Answer]:

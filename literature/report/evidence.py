@@ -72,7 +72,6 @@ class CardEvidence:
     model: str
     precision: str
     pointer: str
-    name: str = ""
     sha256: str = ""
     source_sha256: str = ""
     recipe: str = ""

@@ -58,7 +58,7 @@ def make_card(**changes: Any) -> dict[str, Any]:
         "architecture": "llama", "parameters": 1_000_000_007, "template_sha256": "cd" * 32,
         "tensor_types": {"F16": 190, "F32": 61},
         "numerics": {"build": "b9999", "device": "cpu", "width": "8", "kv": "per sequence"},
-        "metadata": {},
+        "metadata": {"model": "Small 1B Instruct"},
     }  # fmt: skip
     return {**card, **changes}
 
@@ -70,7 +70,7 @@ def full_provenance() -> dict[str, Any]:
         {"scoretrace": "0.1.0", "llama-cpp-python": "0.3.36"}, build={}, sandbox="full",
     )  # fmt: skip
     benchmark = {"sha256": "ef" * 32, "revision": "9a41762", "source": "bigcode/humanevalpack"}
-    sandbox = {"level": "namespaces", "identity": "CPython 3.11.9, namespaces, fork server"}
+    sandbox = {"level": "namespaces", "identity": '{"python": ["CPython", "3.11.9"], "mode": "split"}'}
     return {"lives": [{"environment": environment.as_dict(), "benchmarks": {BENCHMARK: benchmark}, "sandbox": sandbox}]}
 
 

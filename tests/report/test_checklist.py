@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -123,11 +124,11 @@ def test_length_needs_to_know_how_every_reply_ended(store: Store, scene: Any, ch
 
 @pytest.mark.parametrize(
     "removed",
-    ["name", "sha256", "source_sha256", "recipe", "architecture", "parameters", "template_sha256", "tensor_types"],
+    ["metadata", "sha256", "source_sha256", "recipe", "architecture", "parameters", "template_sha256", "tensor_types"],
 )
 def test_identity_needs_every_part(store: Store, scene: Any, card_of: Any, removed: str) -> None:
     """Each part of the model card that is missing leaves the identity unknown, and is named."""
-    empty: Any = {"parameters": 0, "tensor_types": {}}.get(removed, "")
+    empty: Any = {"parameters": 0, "tensor_types": {}, "metadata": {}}.get(removed, "")
     item = points(store, scene(card=card_of(**{removed: empty})))[6]
     assert item.mark == "unknown"
     assert sum(answer.holds == "unknown" for answer in item.answers) == 1
@@ -143,13 +144,33 @@ def test_tuning_and_version_need_a_source(store: Store, scene: Any, study_of: An
 
 def test_the_file_may_state_tuning_and_version(store: Store, scene: Any, study_of: Any, card_of: Any) -> None:
     """The model file's own metadata counts as stated by a source, not as measured."""
-    card = card_of(metadata={"general.finetune": "Instruct", "general.version": "v0.2"})
+    card = card_of(metadata={"model": "Small", "finetune": "Instruct", "version": "v0.2"})
     item = points(store, scene(study=without(study_of, "tuning", "version"), card=card))[6]
     assert item.mark == "yes"
     told = {a.fact.name: a.fact for a in item.answers if a.fact.name in ("tuning", "version")}
     assert {name: (found.value, found.known) for name, found in told.items()} == {
         "tuning": ("Instruct", SOURCE), "version": ("v0.2", SOURCE),
     }  # fmt: skip
+
+
+def test_a_file_without_a_chat_template_is_known_to_have_none(
+    store: Store, scene: Any, study_of: Any, card_of: Any
+) -> None:
+    """The hash of no text is no template: it is told as such, and it is nobody's prompt format."""
+    card = card_of(template_sha256=hashlib.sha256(b"").hexdigest())
+    found = points(store, scene(study=without(study_of, "authors' prompt format"), card=card))
+    assert found[3].mark == "unknown"
+    assert "none in the file" in [answer.fact.value for answer in found[6].answers]
+
+
+def test_a_recorder_that_says_unknown_is_believed(store: Store, scene: Any) -> None:
+    """A benchmark revision that the worker recorded as unknown is unknown here too, and the reason is kept."""
+    recorded = scene().provenance
+    benchmark = next(iter(recorded["lives"][0]["benchmarks"].values()))
+    benchmark["revision"] = "unknown: not the rows of the pinned revision"
+    item = points(store, scene(provenance=recorded))[7]
+    assert item.mark == "unknown"
+    assert [a.fact.pointer for a in item.answers if a.holds == "unknown"] == ["not the rows of the pinned revision"]
 
 
 def test_what_is_stated_of_one_model_is_not_believed_of_two(store: Store, scene: Any, study_of: Any) -> None:

@@ -143,10 +143,24 @@ def test_provenance_of_two_lives_stands_side_by_side(store: Store, scene: Any) -
     store.put_fact(provenance_key(run), second)
     given = collect(store, run)
     assert {f.name: f.value for f in given.environment}["processor"] == "First CPU / Second CPU"
+    assert {f.name: f.known for f in given.sandbox} == {"level": "measured", "mode": "unknown", "identity": "measured"}
     facts = {f.name: (f.value, f.known, f.pointer) for f in given.benchmarks[0].facts}
     assert facts["sha256"] == ("ef" * 32, "measured", f"fact {provenance_key(run)}")
     assert facts["prelude"][0] == "import math, import re"
     assert {f.name: f.value for f in given.sandbox}["identity"] == "CPython 3.11.9, fork server"
+
+
+def test_mode_and_level_of_the_sandbox_are_shown(store: Store, scene: Any) -> None:
+    """The level comes from the run's first fact, the mode out of the sandbox's own identity."""
+    given = collect(store, scene().write(store))
+    assert [(f.name, f.value) for f in given.sandbox][:2] == [("level", "namespaces"), ("mode", "split")]
+
+
+def test_a_machine_that_did_not_say_is_unknown_not_absent(store: Store, scene: Any) -> None:
+    """Where nobody could look for a GPU, the environment has a line that says unknown."""
+    found = {f.name: f for f in collect(store, scene().write(store)).environment}
+    assert (found["NVIDIA GPU"].known, found["NVIDIA GPU"].value) == ("unknown", "")
+    assert found["processor"].known == "measured"
 
 
 def test_sixty_configurations_of_164_problems_take_less_than_five_seconds(
