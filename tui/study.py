@@ -105,12 +105,14 @@ def loads(text: str, place: str = "study") -> Study:
     _known(place, body, _TOP)
     if body.get("format", FORMAT) != FORMAT:
         raise StudyError(f"{place}: key 'format': {body['format']!r}; this version reads format {FORMAT}")
+    grid = _grid(place, _of(place, body, "grid", dict))
+    models = [_model(f"{place}: models[{i}]", entry, grid) for i, entry in enumerate(_of(place, body, "models", list))]
+    if not models or len({model.name for model in models}) != len(models):
+        raise StudyError(f"{place}: key 'models': expected one or more models, each with a name of its own")
     return Study(
         name=_text(place, body, "name"),
-        grid=_grid(place, _of(place, body, "grid", dict)),
-        models=tuple(
-            _model(f"{place}: models[{i}]", entry) for i, entry in enumerate(_of(place, body, "models", list))
-        ),
+        grid=grid,
+        models=tuple(models),
         tables=_texts(place, body, "tables"),
         data=_text(place, body, "data", ""),
         width=_of(place, body, "width", int, 0),
@@ -128,7 +130,7 @@ def read_study(path: Path) -> Study:
     except (OSError, UnicodeDecodeError) as error:
         raise StudyError(f"{path}: cannot be read as UTF-8 text: {error}") from None
     study = loads(text, str(path))
-    base = path.parent
+    base = path.absolute().parent
     return replace(
         study,
         data=_anchored(base, study.data),

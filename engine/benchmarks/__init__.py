@@ -12,6 +12,7 @@ from engine.benchmarks import hub
 from engine.benchmarks.humanevalfix import HARNESS_PRELUDE, PLAIN_PRELUDE, FixBenchmark, check_language
 from engine.benchmarks.languages import LANGUAGES, Language
 from engine.benchmarks.rows import parse_rows, read_rows, rows_hash
+from engine.environment import package_versions
 from engine.errors import BenchmarkError
 from engine.protocols import Benchmark, Limits
 
@@ -67,6 +68,7 @@ def _open_mini(name: str, data: str | None) -> Benchmark:
     content = resources.files("engine.benchmarks").joinpath("data/bugfix_mini.jsonl").read_bytes()
     source = {
         "source": "part of Scoretrace (bugfix-mini)",
+        "revision": f"scoretrace {package_versions(('scoretrace',)).get('scoretrace', 'unknown')}",
         "file_sha256": hashlib.sha256(content).hexdigest(),
         "licence": "MIT",
         "note": "the import lines before a candidate are the harness's without numpy, which no problem needs",

@@ -77,6 +77,8 @@ class LocalModel:
             "model": head.text("general.name"),
             "organisation": head.text("general.organization"),
             "license": head.text("general.license"),
+            "finetune": head.text("general.finetune"),
+            "version": head.text("general.version"),
             "precision": head.precision,
             "bits per weight": f"{head.bits_per_weight:.2f}",
             "context length": head.text(f"{arch}.context_length"),
