@@ -5,7 +5,8 @@ from __future__ import annotations
 import mmap
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,12 +147,40 @@ def read_header(path: Path) -> Header:
 
     `FileError` when the file is missing, no GGUF, cut short, of an unknown version, or one shard of several.
     """
+    with _opened(path) as read:
+        return _parse(read)
+
+
+def token_texts(path: Path, ids: Collection[int]) -> dict[int, str]:
+    """Texts of some tokens of the file's vocabulary by id; ids that it does not have are left out. Errors as above."""
+    with _opened(path) as read:
+        read.at = 16
+        for _ in range(read.integer("Q")):
+            key, kind = read.string(), read.integer("I")
+            if key != "tokenizer.ggml.tokens":
+                read.value(kind)
+                continue
+            inner, count = read.integer("I"), read.integer("Q")
+            if kind != _ARRAY or inner != _STRING:
+                raise read.broken("its vocabulary is no list of texts")
+            found = {}
+            for number in range(count):
+                if number in ids:
+                    found[number] = read.string()
+                else:
+                    read.skip_string()
+            return found
+    return {}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[_Reader]:
     try:
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
                 raise FileError(f"{path} is no GGUF file; give a model in llama.cpp's GGUF format")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _parse(_Reader(data, path))
+                yield _Reader(data, path)
     except FileNotFoundError:
         raise FileError(f"there is no model file {path}; check the path") from None
     except OSError as error:

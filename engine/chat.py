@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from cache.gguf import read_header, token_texts
 from engine.errors import TemplateError
 from engine.protocols import Model
 
@@ -51,6 +52,20 @@ def chat_template(model: Model) -> ChatTemplate | None:
     # The empty text tokenizes to the bos token alone where the file asks for it, and to nothing elsewhere.
     adds_bos = len(model.tokenize("")) > 0
     return ChatTemplate(model.chat_template, tokens.get("bos_token", ""), tokens.get("eos_token", ""), adds_bos)
+
+
+def chat_of_file(path: Path) -> ChatTemplate:
+    """The chat template in a GGUF file's head, without loading the model; `TemplateError` when the file has none."""
+    head = read_header(path)
+    text = head.text("tokenizer.chat_template")
+    if not text:
+        raise TemplateError(f"template 'chat', {path}: {NO_TEMPLATE}")
+    ids = {name: head.number(f"tokenizer.ggml.{name}_token_id", -1) for name in ("bos", "eos")}
+    texts = token_texts(path, ids.values())
+    # llama.cpp's default where the file is silent: SentencePiece vocabularies begin with bos, byte-level ones do not.
+    silent = head.text("tokenizer.ggml.model") == "llama"
+    adds_bos = head.metadata.get("tokenizer.ggml.add_bos_token", silent)
+    return ChatTemplate(text, texts.get(ids["bos"], ""), texts.get(ids["eos"], ""), bool(adds_bos))
 
 
 @lru_cache(maxsize=32)

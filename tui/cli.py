@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 DONE, UNMET, WRONG_INPUT, ENGINE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -80,7 +81,8 @@ def _lazy(module: str, name: str) -> object:
     return action
 
 
-_Commands = argparse._SubParsersAction  # type: ignore[type-arg]
+if TYPE_CHECKING:
+    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _add(commands: _Commands, name: str, module: str, function: str, text: str) -> argparse.ArgumentParser:
