@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App
+from textual.command import CommandPalette
 
 from cache.store import Run
 from tui.commands import Command, Commanded, CommandProvider, bindings
@@ -21,6 +22,7 @@ from tui.session import Session
 from tui.state import Countdown
 from tui.study import Study
 from tui.theme import MARKS, Look, themes, wants_ascii
+from tui.widgets.rows import dress_all
 
 TICK = 1 / 15
 FOLD_SECONDS = 0.008
@@ -73,6 +75,7 @@ class ScoretraceApp(Commanded, App[int]):
         self._colour = colour
         self._ascii = wants_ascii() if ascii_only is None else ascii_only
         self.look = Look(dark=True, colour=colour, ascii_only=self._ascii)
+        self.set_class(self._ascii, "-ascii")
         self.desk = Desk(session, study, studies)
         self.parts = parts or Parts()
         self.countdown = Countdown()
@@ -255,7 +258,14 @@ class ScoretraceApp(Commanded, App[int]):
 
     def do_palette(self) -> None:
         """Open the palette."""
-        self.action_command_palette()
+        if not CommandPalette.is_open(self):
+            palette = CommandPalette(placeholder="name of a command")
+            self.push_screen(palette)
+            palette.call_after_refresh(dress_all, palette, self.look)
+
+    def action_command_palette(self) -> None:
+        """Textual's own way to the palette leads to the same."""
+        self.do_palette()
 
     def do_theme(self) -> None:
         """The other theme."""

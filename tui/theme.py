@@ -31,7 +31,7 @@ LIGHT: Mapping[str, str] = {
     "text": "#1a1a1a",
     "muted": "#676d75",
     "agree": "#0043b0",
-    "partial": "#1f7ac0",
+    "partial": "#1a72b5",
     "open": "#6b5f33",
     "against": "#c24a00",
 }

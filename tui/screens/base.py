@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import Input
 
 from tui.commands import Command, Commanded, bindings
 from tui.widgets.bars import KeyLine, TextLine, TitleBar
 from tui.widgets.pieces import Piece
+from tui.widgets.rows import dress_all
 
 if TYPE_CHECKING:
     from tui.app import ScoretraceApp
@@ -59,10 +59,7 @@ class BaseScreen(Commanded, Screen[None]):
 
     def apply_look(self) -> None:
         """Hand the current styles to everything that paints lines."""
-        for widget in self.query("*").results(Widget):
-            if hasattr(widget, "look"):
-                widget.look = self.root.look
-                widget.refresh()
+        dress_all(self, self.root.look)
 
     def fill(self) -> None:
         """Show the state as it is now, whole."""

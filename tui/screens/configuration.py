@@ -36,7 +36,7 @@ class ConfigurationScreen(BaseScreen):
         Command("N", "previous", "", "Problems: previous flip", "Go to the previous problem that flips.", True),
         Command("escape,backspace", "back", "back", "Go to: back", "Back to the run."),
     )
-    BINDINGS = [*(binding for binding in bindings(TABLE) if binding.key != "enter")]  # noqa: RUF012
+    BINDINGS = bindings(TABLE)
 
     def __init__(self, key: str) -> None:
         super().__init__()

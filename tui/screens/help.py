@@ -13,6 +13,7 @@ from textual.widgets import Static
 from tui.commands import Command
 from tui.theme import MARKS
 from tui.widgets.pieces import Piece
+from tui.widgets.rows import dress_all
 from tui.widgets.text import Line, TextView
 
 MOVES = (
@@ -46,7 +47,7 @@ class HelpScreen(ModalScreen[None]):
         view = self.query_one(TextView)
         look = getattr(self.app, "look", None)
         if look is not None:
-            view.look = look
+            dress_all(self, look)
         rows = [(command.all_keys_text or "palette", command.help) for command in self._commands]
         lines: list[Line] = [_row(*row) for row in (*rows, *MOVES)]
         lines += [[Piece("")], [Piece("Match marks", "text bold")]]

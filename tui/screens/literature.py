@@ -39,9 +39,7 @@ class LiteratureScreen(BaseScreen):
         ),
         Command("o", "sort", "sort", "Table: sort", "Sort by table order, spread, name, or values off the k/N grid."),
     )
-    BINDINGS = [  # noqa: RUF012
-        *(binding for binding in bindings(TABLE) if binding.key != "enter"),
-    ]
+    BINDINGS = bindings(TABLE)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
@@ -15,6 +16,7 @@ from cache.errors import CacheError
 from engine.errors import EngineError
 from literature.errors import LiteratureError
 from tui.errors import StudyError
+from tui.widgets.rows import dress_all
 
 USER_ERRORS = (CacheError, EngineError, LiteratureError, StudyError, OSError)
 """Errors whose text is a sentence for users; anything else is a fault of the program."""
@@ -78,16 +80,24 @@ class ChoiceScreen(ModalScreen[str | None]):
             )
             yield Static("enter chooses, esc cancels", classes="box-foot", markup=False)
 
+    def on_mount(self) -> None:
+        """The look of the terminal."""
+        look = getattr(self.app, "look", None)
+        if look is not None:
+            dress_all(self, look)
+
     def action_move(self, step: int) -> None:
         """The list keys work here too."""
         found = self.query_one(OptionList)
         found.action_cursor_down() if step > 0 else found.action_cursor_up()
 
-    def on_key(self, event: object) -> None:
-        """A choice's own key chooses it."""
+    def on_key(self, event: events.Key) -> None:
+        """A choice's own key chooses it, and goes no further."""
         for answer, key, _ in self._choices:
-            if getattr(event, "key", "") == key:
+            if event.key == key:
+                event.stop()
                 self.dismiss(answer)
+                return
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Enter or a click."""

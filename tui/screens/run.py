@@ -45,7 +45,7 @@ class RunScreen(BaseScreen):
         Command("l,right", "right", "", "Matrix: reported score to the right", "Choose the one to the right.", True),
         Command("m", "model", "model", "Matrix: next model", "Show the next model of the run.", True),
     )
-    BINDINGS = [*(binding for binding in bindings(TABLE) if binding.key != "enter")]  # noqa: RUF012
+    BINDINGS = bindings(TABLE)
 
     def __init__(self) -> None:
         super().__init__()
@@ -214,6 +214,10 @@ class RunScreen(BaseScreen):
                     ]
                 ]
             )
+            return
+        score = desk.state.scores.get(self.rows.key)
+        if score is not None and score.failure:
+            view.show([[Piece(" cannot run ", "against"), Piece(score.failure)]])
             return
         shown = [columns[self.column]]
         if self.has_class("-tall"):

@@ -32,7 +32,7 @@ class RunsScreen(BaseScreen):
         Command("R", "resume", "resume", "Run: resume", "Watch the run and start a worker for it again."),
         Command("u", "refresh", "update", "Runs: update", "Read the list again.", True),
     )
-    BINDINGS = [*(binding for binding in bindings(TABLE) if binding.key != "enter")]  # noqa: RUF012
+    BINDINGS = bindings(TABLE)
 
     def __init__(self) -> None:
         super().__init__()

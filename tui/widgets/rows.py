@@ -12,13 +12,37 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
+from textual.widget import Widget
 
 from tui.theme import Look
 from tui.widgets.pieces import Piece, fit
 
 Painter: TypeAlias = Callable[[str, int], Sequence[Piece]]
 """(row key, width) -> pieces of one line, left to right."""
+
+
+class AsciiScrollBar(ScrollBarRender):
+    """A scroll bar of blanks on a ground, without block characters."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "]
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
+
+
+def dress(widget: Widget, look: Look) -> None:
+    """Give a widget that paints lines its styles and glyphs; other widgets are left alone."""
+    if hasattr(widget, "look"):
+        widget.look = look
+        widget.refresh()
+    if look.ascii_only and isinstance(widget, ScrollView):
+        widget.vertical_scrollbar.renderer = AsciiScrollBar
+
+
+def dress_all(root: Widget, look: Look) -> None:
+    """Dress everything below a screen."""
+    for widget in root.query("*").results(Widget):
+        dress(widget, look)
 
 
 class RowList(ScrollView, can_focus=True):

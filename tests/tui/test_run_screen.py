@@ -1,0 +1,195 @@
+"""A run while it goes on, and when it does not."""
+
+from __future__ import annotations
+
+from app_kit import (
+    FakeSession,
+    drawn,
+    make_study,
+    script,
+    settled,
+    shown,
+    started,
+    typed,
+    until_shown,
+)
+
+from engine.events import ConfigurationFailed, Noted, StateChanged
+from tui.app import ScoretraceApp
+from tui.screens.configuration import ConfigurationScreen
+from tui.session import Status
+from tui.study import ModelChoice
+
+
+def running(passes=(48, 47, 20), last=60, study=None, events=None):
+    """App and session of a run that is under way."""
+    study = study or make_study()
+    session = FakeSession(events if events is not None else script(study, passes, last=last), study)
+    return ScoretraceApp(session, study, autostart=True), session
+
+
+async def test_the_matrix_shows_class_and_signed_difference():
+    """One row a configuration, one column a reported score, glyph and difference in points."""
+    app, _ = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await until_shown(pilot, "●")
+        first = next(text for text in drawn(app) if "48/164" in text)
+        assert "✗ +20.2" in first and "●" in first and "✗ -19.6" in first
+        third = next(text for text in drawn(app) if "20..124/164" in text)
+        assert third.split()[-2:] == ["?", "?"]
+        assert "9.1 [16]" in shown(app) and "48.9 [27]" in shown(app)
+        assert "2/16" in shown(app) and "generation 388/2 624" in shown(app)
+
+
+async def test_the_chance_of_a_match_stands_beside_it():
+    """The status line says how many configurations are consistent and what that is worth."""
+    app, _ = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await pilot.press("l")
+        await until_shown(pilot, "29.3 [21]: 2 of 16 consistent; chance match")
+
+
+async def test_the_chosen_cell_is_said_in_words():
+    """Arrow keys choose the reported score; its sentence is below the matrix."""
+    app, _ = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await until_shown(pilot, "ruled out 9.1 [16]")
+        await pilot.press("right")
+        await until_shown(pilot, "exact 29.3 [21]: 48/164 prints as 29.3")
+        await pilot.press("down")
+        await until_shown(pilot, "near 29.3 [21]: 47/164")
+
+
+async def test_pause_go_on_and_stop_are_wishes():
+    """The keys ask the worker and say so."""
+    app, session = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await pilot.press("p")
+        await until_shown(pilot, "Asked the worker to pause")
+        session.state = Status("paused")
+        await until_shown(pilot, "paused")
+        await pilot.press("p", "S")
+        await until_shown(pilot, "Asked the worker to stop")
+        assert session.asked[-3:] == ["pause", "resume", "stop"]
+
+
+async def test_a_worker_that_died_is_told_with_its_last_words():
+    """The banner shows them, one key resumes."""
+    app, session = running()
+    session.state = Status("died", "some line\nGGML_ASSERT(n_ctx) failed")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "The worker died")
+        await until_shown(pilot, "GGML_ASSERT(n_ctx) failed")
+        await pilot.press("p")
+        await until_shown(pilot, "there is nothing to pause")
+        await pilot.press("R")
+        await settled(pilot, lambda: "resume" in session.asked, "the resume")
+        await until_shown(pilot, "takes the run up where it was")
+        await settled(pilot, lambda: "The worker died" not in shown(app), "the banner to go")
+
+
+async def test_resume_of_a_live_run_is_refused():
+    """R is for runs without a worker."""
+    app, session = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await pilot.press("R")
+        await until_shown(pilot, "The run is running: only a stopped")
+        assert "resume" not in session.asked
+
+
+async def test_sorting_by_nearest_match():
+    """The configuration that is consistent with a reported score comes first."""
+    app, _ = running((20, 60, 48), last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await settled(pilot, lambda: not app.desk.matches.busy, "all matches")
+        await pilot.press("o")
+        await until_shown(pilot, "nearest match first")
+        assert app.screen.query_one("#matrix").keys[0] == app.desk.state.order[2]
+
+
+async def test_filter_by_axis_values():
+    """Every word must be among the configuration's values."""
+    app, _ = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await pilot.press("slash")
+        await typed(pilot, "q8_0 greedy")
+        await settled(pilot, lambda: len(app.screen.query_one("#matrix").keys) == 4, "four rows")
+        await pilot.press("enter")
+        assert app.screen.query_one("#matrix").has_focus
+
+
+async def test_a_configuration_that_cannot_run_says_why_in_its_row():
+    """The others go on."""
+    study = make_study()
+    failed = study.configurations()[1].id
+    events = [started(study), ConfigurationFailed(failed, "q8_0: too large for this device"), StateChanged("running")]
+    app, _ = running(study=study, events=events)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "cannot run")
+        row = next(text for text in drawn(app) if "cannot run" in text)
+        assert "q8_0: too large" in row
+        await pilot.press("j")
+        await until_shown(pilot, "cannot run q8_0: too large for this device")
+        assert "1/16" in shown(app)
+
+
+async def test_warnings_of_the_run_are_shown():
+    """What a user should know stands above the matrix."""
+    study = make_study()
+    app, _ = running(
+        study=study, events=[*script(study, [3]), Noted("warning", "this device is not order-independent")]
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "this device is not order-independent")
+
+
+async def test_enter_opens_problems_only_when_there_are_some():
+    """A waiting configuration says so."""
+    app, _ = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await pilot.press("end", "enter")
+        await until_shown(pilot, "Nothing of this configuration is judged yet")
+        await pilot.press("home", "enter")
+        await settled(pilot, lambda: isinstance(app.screen, ConfigurationScreen), "the problems")
+
+
+async def test_models_are_shown_one_at_a_time():
+    """m goes to the next model, with its own reported scores."""
+    study = make_study()
+    study = make_study(models=(*study.models, ModelChoice("other", "x", ("CodeGemma (2B)",))))
+    app, _ = running(study=study)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48.9 [27]")
+        await pilot.press("m")
+        await until_shown(pilot, "22.7 [27]")
+        assert "48.9 [27]" not in shown(app)
+
+
+async def test_time_left_and_speed_are_shown_while_running_only():
+    """A finished run has neither."""
+    app, session = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "tok/s")
+        await until_shown(pilot, " min left")
+        session.events.append(StateChanged("finished"))
+        session.state = Status("finished")
+        await settled(pilot, lambda: "left ·" not in shown(app) and "finished" in shown(app), "the end")
+
+
+async def test_rows_are_repainted_as_events_come():
+    """New outcomes reach the row without a key press."""
+    study = make_study()
+    app, session = running((48,), last=100, study=study)
+    whole = script(study, [48], last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48..112/164")
+        session.events += whole[len(session.events) :]
+        await until_shown(pilot, "48/164")
