@@ -6,15 +6,24 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.protocols import Sandbox
+    from engine.sandbox.levels import Probe
 
-__all__ = ["open_sandbox"]
+__all__ = ["open_sandbox", "probe_levels"]
 
 
-def open_sandbox(level: str | None = None, jobs: int | None = None) -> Sandbox:
+def open_sandbox(level: str | None = None, jobs: int | None = None, seed: int = 0) -> Sandbox:
     """A sandbox at the best level that works here, or at the level named; `jobs` programs at a time (default: cores).
 
-    Raises SandboxUnavailable when the level does not work on this machine.
+    Levels: `namespaces`, `landlock`, `sealed`; `limits` confines nothing and is used only when named. `seed` fixes the
+    hash seed and the random state. Raises SandboxUnavailable when the level does not work on this machine.
     """
     from engine.sandbox.levels import open_level
 
-    return open_level(level, jobs)
+    return open_level(level, jobs, seed)
+
+
+def probe_levels() -> dict[str, Probe]:
+    """Each level of confinement, the best first, with whether it works here, why not, and what would give it."""
+    from engine.sandbox import levels
+
+    return levels.probe_levels()

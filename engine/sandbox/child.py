@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import dis
 import importlib
 import io
 import os
 import resource
 import traceback
+from collections.abc import Callable, Iterator
+from types import CodeType
 from typing import Any, NoReturn
 
 from engine.sandbox import kernel, seccomp, wire
 
 SOURCE_NAME = "<string>"
-_FILES, _THREADS = 64, 64
+_FILES = 64
 
 
 class Silence(io.StringIO):
@@ -47,8 +50,8 @@ class Silence(io.StringIO):
 def serve(sock: Any, job: dict[str, Any], filters: list[bytes], seal: bytes | None) -> NoReturn:
     """Run one job in this (just forked) process and end it; never returns.
 
-    `job` holds `cpu` (seconds), `memory` (bytes above what is mapped already: `base`), `filters` the child's
-    filters, `seal` the one that ends opening; with a seal, all are installed when the imports are done.
+    `job` holds `cpu` (seconds), `memory` (bytes above what is mapped already: `base`) and `processes` (0: no limit);
+    `filters` are the child's, `seal` ends opening; with a seal, all are installed when the imports are done.
     """
     code = 1
     try:
@@ -77,10 +80,11 @@ def _take_limits(job: dict[str, Any]) -> None:
         resource.RLIMIT_CPU: int(job["cpu"]) + 2,
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_NOFILE: _FILES,
-        resource.RLIMIT_NPROC: _THREADS,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_STACK: 8 << 20,
     }
+    if job["processes"]:
+        wanted[resource.RLIMIT_NPROC] = job["processes"]
     for which, value in wanted.items():
         lower_limit(which, value)
 
@@ -120,7 +124,7 @@ class Conversation:
             self._channel.send({"syntax": f"{type(e).__name__}: {e}"[:300]})
             return
         if self._filters_to_come is not None:
-            _import_ahead(message["imports"])
+            _import_ahead(code)
             _install(self._filters_to_come)
         try:
             exec(code, self._globals)
@@ -148,7 +152,117 @@ class Conversation:
             self._channel.send({"nonce": message["nonce"], "done": True})
 
     def _answer(self, message: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """Do what one message asks and send the answer under its tag."""
+        tag = message["n"]
+        decoder = wire.Decoder(lambda kind, body: self._incoming(tag, kind, body), seconds=3600)
+        args = [decoder.decode(x) for x in message["a"]]
+        kwargs = {name: decoder.decode(x) for name, x in message["k"].items()}
+        answer: dict[str, Any] = {"n": tag}
+        try:
+            on = message["on"]
+            target = self._globals[on] if isinstance(on, str) else self._handles[on]
+            result = OPERATIONS[message["op"]](target, *args, **kwargs)
+        except BaseException as e:  # noqa: BLE001 - told to the judge
+            answer["x"] = describe(e)
+        else:
+            same = [i for i, value in enumerate(args) if value is result and not isinstance(value, _PLAIN)]
+            answer["r"] = {"=": same[0]} if same else self._outgoing(result, answer)
+        before = [*message["a"], *message["k"].values()]
+        if any(isinstance(x, (list, dict)) for x in before):
+            after = [self._outgoing(x, answer) for x in [*args, *kwargs.values()]]
+            if any(a != b and not _is_handle(b) for a, b in zip(after, before, strict=True)):
+                answer["m"] = after
+        self._reply(tag, answer)
+
+    def _reply(self, tag: str, answer: dict[str, Any]) -> None:
+        try:
+            self._channel.send(answer)
+        except (wire.Malformed, MemoryError) as e:
+            self._channel.send({"n": tag, "!": f"the answer is too large: {e}"})
+
+    def _outgoing(self, value: object, answer: dict[str, Any]) -> Any:
+        try:
+            return wire.encode(value, self._register)
+        except (wire.Malformed, RecursionError, MemoryError) as e:
+            answer["!"] = f"the answer cannot cross: {e}"
+            return None
+
+    def _register(self, value: object) -> Any:
+        if isinstance(value, Stub):
+            return {"H": [value.number, value.kind]}
+        number = self._ids.get(id(value))
+        if number is None:
+            number = self._ids[id(value)] = len(self._handles) + 1
+            self._handles[number] = value
+        kind = "iterator" if hasattr(type(value), "__next__") else "object"
+        return {"h": [number, kind, type(value).__name__]}
+
+    def _incoming(self, tag: str, kind: str, body: Any) -> object:
+        if kind == "H":
+            return (StubIterator if body[1] == "iterator" else Stub)(self, tag, *body)
+        return self._globals[body] if isinstance(body, str) else self._handles[body]
+
+    def call_back(self, tag: str, number: int, step: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Have the judge run a function of the tests; calls that this leads to are answered meanwhile."""
+        coded = {name: wire.encode(x, self._register) for name, x in kwargs.items()}
+        coded_args = [wire.encode(x, self._register) for x in args]
+        self._channel.send({"n": tag, "cb": number, "step": step, "a": coded_args, "k": coded})
+        while True:
+            message = self._channel.receive()
+            if "op" in message:
+                self._answer(message)
+            elif "cx" in message:
+                error = getattr(builtins, message["cx"]["base"], Exception)
+                raise error(message["cx"]["text"])
+            else:
+                decoder = wire.Decoder(lambda kind, body: self._incoming(tag, kind, body), seconds=3600)
+                return decoder.decode(message["cr"])
+
+
+def _is_handle(coded: Any) -> bool:
+    return isinstance(coded, dict) and not coded.keys().isdisjoint("hH")
+
+
+class Stub:
+    """A function of the tests, called from the candidate."""
+
+    def __init__(self, conversation: Conversation, tag: str, number: int, kind: str) -> None:
+        self._conversation = conversation
+        self._tag = tag
+        self.number = number
+        self.kind = kind
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._conversation.call_back(self._tag, self.number, "call", args, kwargs)
+
+
+class StubIterator(Stub):
+    """An iterator of the tests, advanced from the candidate."""
+
+    def __iter__(self) -> StubIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._conversation.call_back(self._tag, self.number, "next", (), {})
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "call": lambda target, *args, **kwargs: target(*args, **kwargs),
+    "attribute": getattr,
+    "set": setattr,
+    "len": len,
+    "item": lambda target, key: target[key],
+    "put": lambda target, key, value: target.__setitem__(key, value),
+    "contains": lambda target, key: key in target,
+    "iterator": iter,
+    "next": next,
+    "send": lambda target, value: target.send(value),
+    "close": lambda target: target.close(),
+    "str": str,
+    "bool": bool,
+    "value": lambda target: target,
+}
+_PLAIN = (int, float, str, bytes, tuple, frozenset, type(None))
 
 
 def _install(filters: list[bytes]) -> None:
@@ -156,10 +270,24 @@ def _install(filters: list[bytes]) -> None:
         seccomp.install(code)
 
 
-def _import_ahead(names: list[str]) -> None:
-    for name in names:
+def _import_ahead(code: CodeType) -> None:
+    """Import what a program's import statements name, wherever they stand, while files can still be opened."""
+    for name in set(_imported(code)):
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+
+
+def _imported(code: CodeType) -> Iterator[str]:
+    before: dis.Instruction | None = None
+    for step in dis.get_instructions(code):
+        if step.opname == "IMPORT_NAME":
+            yield str(step.argval)
+            names = before.argval if before is not None and before.opname == "LOAD_CONST" else None
+            yield from [f"{step.argval}.{part}" for part in names or () if part != "*"]
+        before = step
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _imported(inner)
 
 
 def describe(error: BaseException) -> dict[str, Any]:
@@ -176,4 +304,16 @@ def describe(error: BaseException) -> dict[str, Any]:
         "text": text,
         "errno": error.errno if isinstance(error, OSError) and isinstance(error.errno, int) else 0,
         "line": lines[-1] if lines else 0,
+        **_plain_arguments(error),
     }
+
+
+def _plain_arguments(error: BaseException) -> dict[str, Any]:
+    try:
+        return {"args": [wire.encode(x, _not_data) for x in error.args]}
+    except Exception:  # noqa: BLE001 - the text tells what the arguments would
+        return {}
+
+
+def _not_data(value: object) -> Any:
+    raise wire.Malformed(type(value).__name__)

@@ -77,9 +77,8 @@ def _library_paths() -> list[str]:
     return paths
 
 
-def take_unused_uid(keep_reading: bool) -> None:
-    """Become an unused user; `keep_reading` keeps the one capability that reads root's files (under landlock)."""
-    uid = unused_uid()
+def take_uid(uid: int, keep_reading: bool) -> None:
+    """Become user `uid`; `keep_reading` keeps the one capability that reads root's files (under landlock)."""
     if keep_reading:
         kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
     os.setgroups([])

@@ -12,7 +12,6 @@ import gc
 import importlib
 import json
 import os
-import random
 import select
 import signal
 import socket
@@ -30,6 +29,7 @@ PRELUDE_MODULES = (
     "locale", "contextlib", "numbers",
 )  # fmt: skip
 _LOOK_S = 0.1
+_THREADS = 64
 _WARM = "def f(x):\n    return [i for i in range(x) if i % 2] + sorted({x: 1})\nf(3)\n"
 
 
@@ -37,20 +37,21 @@ def main(fd: int, config: dict[str, Any]) -> None:
     """Confine this process as `config` says (`level`, `seed`, `packages`, `root`) and serve until the judge is gone."""
     control = socket.socket(fileno=fd)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    started_as_root = os.getuid() == 0
     try:
         base = prepare(config)
         control.send(json.dumps({"ready": config["level"], "landlock": kernel.landlock_abi()}).encode())
     except Exception as e:  # noqa: BLE001 - carried to the judge
         control.send(json.dumps({"error": f"{type(e).__name__}: {e}"[:500]}).encode())
         return
-    ForkServer(control, config["level"], base).serve()
+    ForkServer(control, config["level"], base, started_as_root).serve()
 
 
 def prepare(config: dict[str, Any]) -> int:
     """Enter the level, load the modules, lock; returns the address space in use, in bytes."""
     level, packages = config["level"], tuple(config["packages"])
     seen = confine.view(packages)
-    uid, gid = os.getuid(), os.getgid()
+    uid, gid, unused = os.getuid(), os.getgid(), confine.unused_uid()
     os.chdir("/")
     if level == confine.NAMESPACES:
         confine.enter_namespaces(uid, gid)
@@ -61,13 +62,14 @@ def prepare(config: dict[str, Any]) -> int:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     if uid == 0:
         needs_reading = level != confine.NAMESPACES and not confine.reachable_by_others([*seen.folders, *seen.paths])
-        confine.take_unused_uid(keep_reading=needs_reading)
+        confine.take_uid(unused, keep_reading=needs_reading)
     else:
         kernel.set_capabilities()
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     _preload(packages, config["seed"])
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     sys.path[:] = list(seen.folders) + [f"{folder}/lib-dynload" for folder in seen.folders]
+    sys.argv[:] = [""]
     os.environ.clear()
     confine.lock(level, seen)
     pages = int(os.pread(statm, 100, 0).split()[0])
@@ -83,11 +85,11 @@ def _preload(packages: tuple[str, ...], seed: int) -> None:
         for name in ("random", *PRELUDE_MODULES, *packages):
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
-        with contextlib.suppress(ImportError):
-            importlib.import_module("numpy.random").seed(seed)
+        for name in ("random", "numpy.random"):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name).seed(seed)
     finally:
         os.register_at_fork = register
-    random.seed(seed)
     sys.stdin, sys.stdout, sys.stderr = child.Silence(), child.Silence(), child.Silence()
     exec(compile(_WARM, "<warm>", "exec", dont_inherit=True), {})
     wire.Decoder(lambda tag, body: None).decode(json.loads(json.dumps(wire.encode([1, (2.5, "x"), {1: {2}}], str))))
@@ -98,8 +100,9 @@ def _preload(packages: tuple[str, ...], seed: int) -> None:
 class ForkServer:
     """Serves one job at a time on a control socket."""
 
-    def __init__(self, control: socket.socket, level: str, base: int) -> None:
+    def __init__(self, control: socket.socket, level: str, base: int, own_uid: bool) -> None:
         self._control = control
+        self._dropped = own_uid
         self._level = level
         self._base = base
         filtered = level != confine.LIMITS
@@ -120,12 +123,18 @@ class ForkServer:
         pid = os.fork()
         if pid == 0:
             self._control.close()
-            job["base"] = self._base
+            job["base"], job["processes"] = self._base, self._processes()
             filters = [seccomp.assemble(seccomp.child_filter(self._machine, os.getpid()))] if self._machine else []
             child.serve(socket.socket(fileno=fd), job, filters, self._seal)
         os.close(fd)
         why = self._watch(pid, job)
         return self._end(pid, job, why)
+
+    def _processes(self) -> int:
+        """The most processes and threads for this user id; 0 (no limit) where filters do and others share the id."""
+        if self._level == confine.LIMITS:
+            return _THREADS + sum(_is_ours(entry) for entry in os.listdir("/proc"))  # noqa: PTH208
+        return _THREADS if self._level == confine.NAMESPACES or self._dropped else 0
 
     def _watch(self, pid: int, job: dict[str, Any]) -> str:
         """Why the child is to end: `asked`, `cpu`, `wall`, `stopped`; or `died` when it ended by itself."""
@@ -187,6 +196,13 @@ class ForkServer:
             except ChildProcessError:
                 return left
             left += 1 if pid else 0
+
+
+def _is_ours(entry: str) -> bool:
+    try:
+        return entry.isdigit() and os.stat(f"/proc/{entry}").st_uid == os.getuid()  # noqa: PTH116
+    except OSError:
+        return False
 
 
 def _kill_children() -> None:

@@ -6,26 +6,43 @@ Started by the pool as `python -P -s -c START fd config`; speaks wire messages o
 
 from __future__ import annotations
 
-import secrets
+import contextlib
+import os
+import resource
 import signal
 import socket
 import time
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from types import FrameType
 from typing import Any
 
 from engine.errors import SandboxUnavailable
 from engine.protocols import Outcome
 from engine.sandbox import wire
+from engine.sandbox.plan import plan, prelude_names
 from engine.sandbox.server import Report, Server, ServerLost
+from engine.sandbox.session import NeedsCandidate
+from engine.sandbox.verdict import judge_apart, judge_beside
 
-SPLIT, SAME = "split", "same interpreter"
+_MEMORY = 4 << 30
+KILLED = signal.SIGKILL.name
 
 
 def main(fd: int, config: dict[str, Any]) -> None:
     """Serve jobs until the pool is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the pool's to handle
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = _MEMORY if most == resource.RLIM_INFINITY else min(_MEMORY, most)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
     host = wire.Channel(socket.socket(fileno=fd))
     server = Server(config)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        server.kill()
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
     try:
         try:
             server.start()
@@ -40,6 +57,7 @@ def main(fd: int, config: dict[str, Any]) -> None:
     except wire.Closed:
         return
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         server.stop()
 
 
@@ -50,75 +68,44 @@ class Judge:
         self._server = server
 
     def judge(self, job: dict[str, Any]) -> Outcome:
-        """The outcome of one job; a fork server that is lost is started again, once."""
-        for attempt in (1, 2):
+        """The outcome of one job; a fork server that is lost is started again, twice."""
+        for attempt in (1, 2, 3):
             try:
                 self._server.start()
-                return self._judge(job)
+                outcome = self._judge(job)
+                if outcome.kind != "crash" or KILLED not in outcome.detail or attempt == 3:
+                    return outcome  # a kill from outside (out of memory, say) shows nothing of the program
             except (ServerLost, SandboxUnavailable) as e:
                 self._server.stop()
-                if attempt == 2:
-                    return Outcome("unavailable", f"the fork server was lost twice: {e}"[:300])
+                if attempt == 3:
+                    return Outcome("unavailable", f"the fork server was lost three times: {e}"[:300])
         raise AssertionError("unreachable")
 
     def _judge(self, job: dict[str, Any]) -> Outcome:
-        channel = self._server.begin(job["cpu"], job["wall"], job["memory"])
-        channel.deadline = time.monotonic() + job["wall"] + 2
         try:
-            outcome = self._same_interpreter(job, channel)
-        except wire.Closed:
-            outcome = None
-        except TimeoutError:
-            outcome = Outcome("timeout", "wall time")
-        except wire.Malformed as e:
-            outcome = Outcome("answer not data", str(e)[:300])
+            tests = plan(job["test"], job["entry_point"])
+            names = prelude_names(job["prelude"])
+        except BaseException as e:  # noqa: BLE001 - the trusted side's own fault, told as such
+            return Outcome("unavailable", one_line(f"the tests do not load: {type(e).__name__}: {e}"))
+        if not (job["same_interpreter"] or tests.needs_candidate):
+            with contextlib.suppress(NeedsCandidate):
+                return self._in_child(job, lambda channel: judge_apart(channel, job, tests, names))
+        return self._in_child(job, lambda channel: judge_beside(channel, job))
+
+    def _in_child(self, job: dict[str, Any], judge: Callable[[wire.Channel], Outcome | None]) -> Outcome:
+        """The outcome of `judge`, or of how the child ended where `judge` cannot tell."""
+        channel = self._server.begin(job["cpu"], job["wall"], job["memory"])
+        channel.deadline = time.monotonic() + job["wall"] + 1
+        outcome: Outcome | None = None
+        try:
+            outcome = judge(channel)
         finally:
             channel.close()
-        report = self._server.end(by_us=outcome is not None)
-        outcome = outcome or ended_early(report, job)
-        return Outcome(outcome.kind, one_line(outcome.detail), outcome.mode or SAME, "", report.cpu)
-
-    def _same_interpreter(self, job: dict[str, Any], channel: wire.Channel) -> Outcome:
-        source = job["prelude"] + "\n" + job["candidate"]
-        channel.send({"load": source, "names": [job["entry_point"]], "imports": []})
-        loaded = channel.receive()
-        if "loaded" not in loaded:
-            return not_loaded(loaded)
-        nonce = secrets.token_hex(16)
-        channel.send({"test": job["test"], "nonce": nonce})
-        answer = channel.receive()
-        if answer.get("nonce") == nonce and answer.get("done") is True:
-            return Outcome("passed")
-        return raised(answer.get("error"), job["test"])
-
-
-def not_loaded(answer: Any) -> Outcome:
-    """The outcome of a candidate that did not load, from the child's word."""
-    if isinstance(answer, dict) and isinstance(answer.get("syntax"), str):
-        return Outcome("syntax error", answer["syntax"])
-    return raised(answer.get("error") if isinstance(answer, dict) else None, "")
-
-
-def raised(error: Any, test: str) -> Outcome:
-    """The outcome of an exception that ended a program, from the child's description of it."""
-    if not isinstance(error, dict):
-        return Outcome("answer not data", "not an answer")
-    base, text = str(error.get("base")), str(error.get("text"))
-    detail = f"{error.get('type')}: {text}" if text else str(error.get("type"))
-    if base == "AssertionError":
-        return Outcome("failed", f"{_line(test, error.get('line'))} {text}".strip())
-    if base in ("SystemExit", "KeyboardInterrupt", "GeneratorExit"):
-        return Outcome("exited early", detail)
-    if base == "MemoryError":
-        return Outcome("memory", detail)
-    if base == "PermissionError":
-        return Outcome("refused", detail)
-    return Outcome("exception", detail)
-
-
-def _line(test: str, number: Any) -> str:
-    lines = test.splitlines()
-    return lines[number - 1].strip() if isinstance(number, int) and 0 < number <= len(lines) else ""
+            report = self._server.end(by_us=True)
+        if outcome is None or outcome.kind == "":
+            ended = ended_early(report, job)
+            outcome = replace(ended, mode=outcome.mode if outcome else "")
+        return replace(outcome, detail=one_line(outcome.detail), seconds=report.cpu)
 
 
 def ended_early(report: Report, job: dict[str, Any]) -> Outcome:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from engine.errors import SandboxUnavailable
@@ -17,8 +18,9 @@ from engine.protocols import Limits, Outcome, Program
 from engine.sandbox import wire
 from engine.sandbox.server import READY_S, start_helper
 
-PROTOCOL = "1"
+PROTOCOL = "2"
 _GRACE_S = 5.0
+_TRIES = 5
 
 
 class Pool:
@@ -113,13 +115,13 @@ class _Judge:
             raise SandboxUnavailable(str(answer["error"]))
 
     def ask(self, program: Program, limits: Limits) -> dict[str, Any]:
-        """The judge's outcome as a dict; a judge that is lost is started again, once."""
+        """The judge's outcome as a dict; a judge that is lost is started again, a few times."""
         job = {
-            "prelude": program.prelude, "candidate": program.candidate, "test": program.test,
-            "entry_point": program.entry_point, "cpu": limits.cpu_s, "wall": limits.wall_s, "memory": limits.memory,
+            **asdict(program), "seed": self._config["seed"],
+            "cpu": limits.cpu_s, "wall": limits.wall_s, "memory": limits.memory,
         }  # fmt: skip
         why = ""
-        for _ in range(2):
+        for _ in range(_TRIES):
             try:
                 self.start()
                 assert self._channel is not None
@@ -135,7 +137,7 @@ class _Judge:
             except (wire.Closed, SandboxUnavailable) as e:
                 why = str(e)
                 self._lose()
-        return {"kind": "unavailable", "detail": f"the judge was lost twice: {why}"[:300]}
+        return {"kind": "unavailable", "detail": f"the judge was lost again and again: {why}"[:300]}
 
     def stop(self) -> None:
         """End the process for good."""
@@ -153,11 +155,18 @@ class _Judge:
             self._channel.close()
             self._channel = None
         if process is not None:
-            try:
-                process.wait(2)  # the closed channel ends it, and its fork server with it
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            _wait_for(process)
+
+
+def _wait_for(process: subprocess.Popen[bytes]) -> None:
+    """An idle judge ends when its channel closes, a busy one when told to, a stuck one by force."""
+    for seconds, press in ((0.5, process.terminate), (2.0, process.kill)):
+        try:
+            process.wait(seconds)
+            return
+        except subprocess.TimeoutExpired:
+            press()
+    process.wait()
 
 
 class _Turns:

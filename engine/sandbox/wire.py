@@ -42,11 +42,15 @@ class Closed(Exception):
 
 
 class Channel:
-    """Messages over a stream socket; `deadline` (monotonic seconds) bounds every wait, None waits for ever."""
+    """Messages over a stream socket; `deadline` (monotonic seconds) bounds every wait, None waits for ever.
+
+    `last_size` is the length of the last message received, in bytes.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self.deadline: float | None = None
+        self.last_size = 0
 
     def fileno(self) -> int:
         """The socket's file descriptor."""
@@ -79,6 +83,7 @@ class Channel:
         if length > MESSAGE_MAX:
             raise Malformed(f"a message of {length} bytes")
         data = self._exactly(length)
+        self.last_size = length
         try:
             return json.loads(data)
         except (ValueError, RecursionError, MemoryError) as e:
@@ -189,7 +194,7 @@ _ENCODERS: dict[type, Callable[[Any, Callable[[object], Json], int], Json]] = {
 _BASES: tuple[tuple[type, Callable[[Any], object]], ...] = (
     (int, int.__index__),
     (float, float.__float__),
-    (str, lambda v: str.__str__(v) if type(str.__str__(v)) is str else "".join(str.__iter__(v))),
+    (str, str.__str__),
     (list, lambda v: list(list.__iter__(v))),
     (tuple, lambda v: tuple(tuple.__iter__(v))),
     (dict, lambda v: dict(dict.items(v))),
@@ -202,7 +207,7 @@ _BASES: tuple[tuple[type, Callable[[Any], object]], ...] = (
 class Decoder:
     """Builds values from JSON data; `handle(tag, body)` gives the object for a handle tag (`h` or `H`)."""
 
-    def __init__(self, handle: Callable[[str, Json], object], seconds: float = 2.0) -> None:
+    def __init__(self, handle: Callable[[str, Json], object], seconds: float = 1.0) -> None:
         self._handle = handle
         self._until = time.monotonic() + seconds
         self._steps = 0
@@ -230,7 +235,7 @@ class Decoder:
         if not isinstance(data, dict) or len(data) != 1:
             raise Malformed("not a tag")
         ((tag, body),) = data.items()
-        if tag in ("h", "H", "="):
+        if tag in ("h", "H"):
             return self._handle(tag, body)
         if tag in _CONTAINERS:
             return self._container(tag, body, depth - 1)
