@@ -258,7 +258,7 @@ class ScoretraceApp(Commanded, App[int]):
 
     def do_palette(self) -> None:
         """Open the palette."""
-        if not CommandPalette.is_open(self):
+        if not isinstance(self.screen, CommandPalette):
             palette = CommandPalette(placeholder="name of a command")
             self.push_screen(palette)
             palette.call_after_refresh(dress_all, palette, self.look)
@@ -285,8 +285,8 @@ class ScoretraceApp(Commanded, App[int]):
             ChoiceScreen(
                 "A run is at work",
                 [
-                    ("leave", "l", "Leave it running; come back with `scoretrace open` or under 5 Runs"),
-                    ("stop", "s", "Stop it; everything finished is kept, and it can be resumed"),
+                    ("leave", "l", "Leave it running and come back later (5 Runs lists it)"),
+                    ("stop", "s", "Stop it; what is finished is kept, R resumes it"),
                     ("cancel", "c", "Stay here"),
                 ],
             ),

@@ -144,6 +144,9 @@ class Literature:
         return [found for found in study_measured(entry.table) if found.model == entry.model]
 
 
+_AXES = {"prompt_reported": "prompt given:"}
+
+
 def stated(score: ReportedScore) -> str:
     """The settings that the sources state, in one line; `no settings stated` when there are none."""
     said = dict(score.stated)
@@ -153,7 +156,7 @@ def stated(score: ReportedScore) -> str:
         words.append(f"T={temperature}" if temperature else decoding)
     if samples := said.pop("samples", ""):
         words.append(f"n={samples}")
-    words += [f"{axis.replace('_', ' ')} {value}" for axis, value in said.items() if value]
+    words += [f"{_AXES.get(axis, axis)} {value}" for axis, value in said.items() if value]
     return "states " + ", ".join(words) if words else "no settings stated"
 
 

@@ -38,12 +38,14 @@ class Pace:
         self._count = 0.0
         self._tokens = 0.0
         self._seen = 0
+        self._watched = 0.0
 
     def add(self, time: float, count: int, tokens: int) -> None:
         """`count` new generations with `tokens` tokens in all were stated at Unix time `time`."""
         if self._last is not None and time > self._last:
             keep = float(0.5 ** (count / self._half))
             self._seconds = self._seconds * keep + time - self._last
+            self._watched += time - self._last
             self._count *= keep
             self._tokens *= keep
         self._last = time if self._last is None else max(time, self._last)
@@ -62,7 +64,7 @@ class Pace:
     @property
     def known(self) -> bool:
         """False until enough was seen for an estimate that will not jump."""
-        return self._seen >= 8 and self._seconds >= 3.0
+        return self._seen >= 8 and self._watched >= 3.0
 
     @property
     def seconds_per_generation(self) -> float:

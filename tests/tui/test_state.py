@@ -157,6 +157,16 @@ def test_a_pause_does_not_slow_the_estimate():
     assert abs(pace.tokens_per_second - 50) < 5
 
 
+def test_a_fast_model_has_a_pace_too():
+    """However many generations a second, three seconds are enough for an estimate."""
+    pace = Pace()
+    pace.start(0.0)
+    for step in range(1, 1001):
+        pace.add(step / 250, 1, 10)
+    assert pace.known
+    assert abs(pace.seconds_per_generation - 1 / 250) < 0.001
+
+
 def test_batches_at_one_moment_do_not_make_the_pace_infinite():
     """Replies that were committed together share one time stamp."""
     pace = Pace()

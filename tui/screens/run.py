@@ -272,6 +272,7 @@ class RunScreen(BaseScreen):
     def on_resize(self, event: events.Resize) -> None:
         """Another width, other columns."""
         self.call_after_refresh(self._relay)
+        self.call_after_refresh(self._explain)
         self._legend()
 
     @on(RowList.Moved, "#matrix")

@@ -36,7 +36,7 @@ def dress(widget: Widget, look: Look) -> None:
         widget.look = look
         widget.refresh()
     if look.ascii_only and isinstance(widget, ScrollView):
-        widget.vertical_scrollbar.renderer = AsciiScrollBar
+        widget.vertical_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
 
 
 def dress_all(root: Widget, look: Look) -> None:
