@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -11,6 +12,7 @@ from textual.timer import Timer
 
 from tui.axes import AXES, Axes, Axis
 from tui.commands import Command, bindings
+from tui.errand import Errand
 from tui.screens.base import BaseScreen, grouped, join, numbered
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen, PromptScreen
 from tui.session import Preflight
@@ -20,7 +22,7 @@ from tui.widgets.pieces import Piece, cell
 from tui.widgets.rows import RowList
 from tui.widgets.text import Line, TextView
 
-DELAY = 0.12
+DELAY, PATIENCE = 0.12, 1.0
 NAME = 11
 
 
@@ -47,6 +49,9 @@ class GridScreen(BaseScreen):
         self.preflight: Preflight | None = None
         self.problem = ""
         self._timer: Timer | None = None
+        self._errand: Errand[Preflight] | None = None
+        self._asked = 0.0
+        self._start_wanted = False
 
     def body(self) -> ComposeResult:
         """Axes above the cost."""
@@ -115,6 +120,7 @@ class GridScreen(BaseScreen):
 
     def _changed(self) -> None:
         assert self.axes is not None
+        self._start_wanted = False
         problem = self.axes.apply(self.root.desk)
         self.rows.refresh()
         self._estimate()
@@ -128,12 +134,29 @@ class GridScreen(BaseScreen):
         self._timer = self.set_timer(DELAY, self._preflight)
 
     def _preflight(self) -> None:
+        """Off the screen's thread: a benchmark may have to be fetched first."""
         self._timer = None
-        try:
-            self.preflight, self.problem = self.root.desk.preflight(), ""
-        except USER_ERRORS as error:
-            self.preflight, self.problem = None, str(error)
-        self.query_one("#cost", TextView).show(self._cost())
+        self._errand = Errand(self.root.desk.preflight)
+        self._asked = time.monotonic()
+
+    def tick(self) -> None:
+        """Fetch the cost when it is there; say so when it takes long."""
+        if self._errand is None:
+            return
+        if self._errand.done:
+            errand, self._errand = self._errand, None
+            try:
+                self.preflight, self.problem = errand.take(), ""
+            except USER_ERRORS as error:
+                self.preflight, self.problem = None, str(error)
+            self.query_one("#cost", TextView).show(self._cost())
+            if self._start_wanted and self._timer is None:
+                self._start_wanted = False
+                self.run_command("start")
+        elif time.monotonic() - self._asked > PATIENCE:
+            self.query_one("#cost", TextView).show(
+                [[Piece("Counting; the benchmark may have to be fetched first.", "muted")]]
+            )
 
     def _cost(self) -> list[Line]:
         found = self.preflight
@@ -267,8 +290,12 @@ class GridScreen(BaseScreen):
         return ""
 
     def do_start(self) -> None:
-        """Start."""
-        self.root.start_run()
+        """Start; while the cost is still being counted, as soon as it is."""
+        if self._errand is None and self._timer is None:
+            self.root.start_run()
+            return
+        self._start_wanted = True
+        self.say("Starts as soon as its cost is counted.")
 
 
 def _short(number: int) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
 
 from tui.commands import Command, bindings
+from tui.errand import Errand
 from tui.screens.base import BaseScreen, numbered
 from tui.screens.prompt import USER_ERRORS
 from tui.widgets.bars import TextLine
@@ -32,6 +34,8 @@ class ReportScreen(BaseScreen):
         super().__init__()
         self.written: tuple[str, ...] = ()
         self._run: int | None = None
+        self._errand: Errand[tuple[Sequence[str], str]] | None = None
+        self._writing: Errand[tuple[Path, ...]] | None = None
 
     def body(self) -> ComposeResult:
         """One line on what this is, then the text."""
@@ -51,29 +55,36 @@ class ReportScreen(BaseScreen):
         state = self.root.desk.state
         what = f" Run {run}: {state.finished_count} of {numbered(len(state.order), 'configuration')} finished"
         self.query_one("#what", TextLine).show(Piece(what, "text bold"))
-        self.query_one("#view", TextView).show(list(self._lines()))
+        self._show("Making the preview.")
+        preview = self.root.parts.preview_report
+        if run is None or preview is None:
+            self._show("No report can be made: " + self.why_not_write())
+            return
+        open_items = self.root.parts.open_items
+        # A large run takes seconds to sum up.
+        self._errand = Errand(lambda: (open_items(run), preview(run)))
 
-    def _lines(self) -> Iterator[Line]:
-        run, parts = self._run, self.root.parts
+    def tick(self) -> None:
+        """Fetch the preview, or what was written, when it is there."""
+        try:
+            if self._errand is not None and self._errand.done:
+                errand, self._errand = self._errand, None
+                self.query_one("#view", TextView).show([*self._head(), *_preview(*errand.take())])
+            if self._writing is not None and self._writing.done:
+                writing, self._writing = self._writing, None
+                self._wrote(writing.take())
+        except USER_ERRORS as error:
+            self._show(str(error))
+            self.say(str(error), warning=True)
+
+    def _show(self, text: str) -> None:
+        self.query_one("#view", TextView).show([*self._head(), [Piece(text, "muted")]])
+
+    def _head(self) -> Iterator[Line]:
         for path in self.written:
             yield [Piece("written  ", "agree"), Piece(path)]
         if self.written:
             yield [Piece("")]
-        if run is None or parts.preview_report is None:
-            yield [Piece("No report can be made: " + self.why_not_write(), "against")]
-            return
-        try:
-            items = parts.open_items(run)
-            text = parts.preview_report(run)
-        except USER_ERRORS as error:
-            yield [Piece(str(error), "against")]
-            return
-        if items:
-            yield [Piece(f"{numbered(len(items), 'checklist item')} without an answer", "against bold")]
-            yield from ([Piece("? ", "open"), Piece(item)] for item in items)
-            yield [Piece("")]
-        for line in plain(text):
-            yield _dressed(line[0].text)
 
     def why_not_write(self) -> str:
         """A run and a way to write are needed."""
@@ -85,11 +96,10 @@ class ReportScreen(BaseScreen):
         """Write it, and say where."""
         run, write = self._run, self.root.parts.write_report
         assert run is not None and write is not None
-        try:
-            paths = write(run)
-        except USER_ERRORS as error:
-            self.say(str(error), warning=True)
-            return
+        self._writing = Errand(lambda: write(run))
+        self.say("Writing.")
+
+    def _wrote(self, paths: Sequence[Path]) -> None:
         self.written = tuple(str(path) for path in paths)
         self.fill()
         self.say(
@@ -104,6 +114,16 @@ class ReportScreen(BaseScreen):
         """Again, from what is known now."""
         self.fill()
         self.say("Preview made anew.")
+
+
+def _preview(items: Sequence[str], text: str) -> Iterator[Line]:
+    """Unanswered items first, then the report."""
+    if items:
+        yield [Piece(f"{numbered(len(items), 'checklist item')} without an answer", "against bold")]
+        yield from ([Piece("? ", "open"), Piece(item)] for item in items)
+        yield [Piece("")]
+    for line in plain(text):
+        yield _dressed(line[0].text)
 
 
 def _dressed(text: str) -> Line:
