@@ -54,4 +54,12 @@ MIGRATIONS: tuple[str, ...] = (
         body TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE prefixes (
+        key TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (key, tokens)
+    ) WITHOUT ROWID;
+    """,
 )

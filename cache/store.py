@@ -150,13 +150,17 @@ class Store:
         generations: Sequence[StoredGeneration] = (),
         outcomes: Sequence[StoredOutcome] = (),
         events: Sequence[Mapping[str, Any]] = (),
+        prefixes: Mapping[tuple[str, int], str] | None = None,
     ) -> None:
         """Keep what a worker has found since its last call, all of it or nothing, so that no event names what is not
-        there.
+        there. `prefixes` maps (key, number of tokens) to the text of a reply's first tokens, as a shorter limit reads
+        it: without the model nobody can tell it from the tokens.
         """
         with self._write() as db:
             _put_generations(db, generations)
             _put_outcomes(db, outcomes)
+            rows = [(key, tokens, text) for (key, tokens), text in (prefixes or {}).items()]
+            db.executemany("INSERT OR REPLACE INTO prefixes VALUES (?,?,?)", rows)
             _append(db, run, events)
 
     # generations
@@ -181,6 +185,23 @@ class Store:
         return StoredGeneration(
             key, model, decoding, n_prompt, text, tuple(tokens), stop, asked, seconds, tuple(cuts.split())
         )
+
+    def kept(self, keys: Iterable[str]) -> set[str]:
+        """Those of the keys under which a reply is kept."""
+        wanted = list(dict.fromkeys(keys))
+        found: set[str] = set()
+        for start in range(0, len(wanted), 500):
+            part = wanted[start : start + 500]
+            marks = ",".join("?" * len(part))
+            found.update(
+                key for (key,) in self._db.execute(f"SELECT key FROM generations WHERE key IN ({marks})", part)
+            )
+        return found
+
+    def prefix(self, key: str, tokens: int) -> str | None:
+        """The text of a reply's first tokens where a shorter limit has read it, or None."""
+        row = self._db.execute("SELECT text FROM prefixes WHERE key=? AND tokens=?", (key, tokens)).fetchone()
+        return None if row is None else str(row[0])
 
     # outcomes
 
@@ -292,6 +313,13 @@ _SELECT_RUN = "SELECT id, name, study, job, state, detail, pid, heartbeat, creat
 
 def _put_generations(db: sqlite3.Connection, rows: Iterable[StoredGeneration]) -> None:
     now = time.time()
+    rows = list(rows)
+    # What a longer reply replaces is what an earlier run with a shorter limit has read.
+    db.executemany(
+        "INSERT OR IGNORE INTO prefixes SELECT key, length(tokens) / 4, text FROM generations "
+        "WHERE key=? AND length(tokens) < ?",
+        [(r.key, 4 * len(r.tokens)) for r in rows],
+    )
     values = [
         (r.key, r.model_sha256, r.decoding, r.n_prompt, r.text, array.array("i", r.tokens).tobytes(), r.stop, r.asked,
          r.seconds, " ".join(r.cuts), now)

@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from cache.gguf import read_header, token_texts
+from cache.store import Store
 from engine.errors import TemplateError
 from engine.protocols import Model
 
@@ -66,6 +67,18 @@ def chat_of_file(path: Path) -> ChatTemplate:
     silent = head.text("tokenizer.ggml.model") == "llama"
     adds_bos = head.metadata.get("tokenizer.ggml.add_bos_token", silent)
     return ChatTemplate(text, texts.get(ids["bos"], ""), texts.get(ids["eos"], ""), bool(adds_bos))
+
+
+def template_key(sha256: str) -> str:
+    """Under which fact of the store a chat template's text stands, by its hash."""
+    return f"chat-template:{sha256}"
+
+
+def keep_template(store: Store, model: Model) -> None:
+    """Keep a loaded model's chat template as a fact, so that its prompts can be shown without the model's file."""
+    chat = chat_template(model)
+    if chat is not None:
+        store.put_fact(template_key(model.card.template_sha256), asdict(chat))
 
 
 @lru_cache(maxsize=32)

@@ -184,6 +184,9 @@ class GroupRun:
                 self._pool.settle(candidate, NO_ROOM)
                 continue
             text = read_prefix(stored, room, self._model.detokenize)
+            if len(stored.tokens) > room:
+                # Only the model can make this text; whoever re-scores the run without one reads it from the store.
+                self._recorder.put_prefix(stored.key, room, text)
             program = self._program(configuration, asked.problem, text)
             self._pool.submit(candidate, self._benchmark.program(asked.problem, program), self._benchmark.limits)
 

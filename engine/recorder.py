@@ -23,6 +23,7 @@ class Recorder:
         self._flushed = clock()
         self._generations: dict[str, StoredGeneration] = {}
         self._outcomes: dict[str, StoredOutcome] = {}
+        self._prefixes: dict[tuple[str, int], str] = {}
         self._events: list[Event] = []
 
     def event(self, event: Event) -> None:
@@ -38,6 +39,10 @@ class Recorder:
         """Add an outcome to the batch."""
         self._outcomes[outcome.key] = outcome
 
+    def put_prefix(self, key: str, tokens: int, text: str) -> None:
+        """Add to the batch what a shorter limit reads of a reply: the text of its first tokens."""
+        self._prefixes[key, tokens] = text
+
     def generation(self, key: str) -> StoredGeneration | None:
         """A reply, committed or in the batch."""
         return self._generations.get(key) or self.store.generation(key)
@@ -51,14 +56,16 @@ class Recorder:
         if not at_once and self._clock() - self._flushed < FLUSH_SECONDS:
             return
         self._flushed = self._clock()
-        if not (self._events or self._generations or self._outcomes):
+        if not (self._events or self._generations or self._outcomes or self._prefixes):
             return
         self.store.record(
             self.run,
             list(self._generations.values()),
             list(self._outcomes.values()),
             [to_dict(event) for event in self._events],
+            self._prefixes,
         )
         self._generations.clear()
         self._outcomes.clear()
+        self._prefixes.clear()
         self._events.clear()

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from cache.errors import FileError
 from cache.store import StoredOutcome
 from engine.benchmarks.reference import reference_check
+from engine.chat import keep_template
 from engine.control import Control, Stopped
 from engine.environment import describe, provenance_key, with_life
 from engine.errors import BenchmarkError, ModelError, TemplateError
@@ -160,6 +161,7 @@ class Runner:
                     eos_token=model.special_tokens.get("eos_token", ""),
                 )
             )
+            keep_template(self._recorder.store, model)
             for group in load.groups:
                 self._group(group, model)
         finally:

@@ -46,6 +46,22 @@ def test_a_longer_reply_replaces_a_shorter_one_and_not_the_reverse(store: Store)
     assert store.generation("k") == longer
 
 
+def test_a_replaced_reply_stays_readable_as_a_prefix(store: Store) -> None:
+    """A run with a shorter limit has read the shorter reply: its text is still there when a longer one came."""
+    store.put_generations([REPLY])
+    assert store.prefix("k", 3) is None
+    store.put_generations([replace(REPLY, text="longer", tokens=(1, 70000, 3, 4), stop="end")])
+    assert store.prefix("k", 3) == REPLY.text
+
+
+def test_prefixes_are_kept_with_the_events_that_read_them(store: Store) -> None:
+    """What a shorter limit reads of a reply comes back under its key and length; `kept` says which keys are there."""
+    run = store.create_run("r", "", {})
+    store.record(run, [REPLY], [], [{"fact": "x"}], {("k", 2): "te"})
+    assert (store.prefix("k", 2), store.prefix("k", 1), store.prefix("j", 2)) == ("te", None, None)
+    assert store.kept(["k", "other", *(str(i) for i in range(1200))]) == {"k"}
+
+
 @settings(max_examples=50)
 @given(length=st.integers(0, 30), stop=st.sampled_from(["end", "cut", "limit"]), limit=st.integers(1, 40))
 def test_the_prefix_rule(length: int, stop: str, limit: int) -> None:
