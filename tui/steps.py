@@ -144,10 +144,11 @@ def judge(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """Two results over the same problems, paired."""
-    from literature.compare import compare as paired
+    from literature.effects import compare as paired
 
     result = paired(_passed(options.a), _passed(options.b))
-    print_objects([asdict(result)], options.format)
+    names = ("n", "b", "c", "delta", "p_exact", "p_mid", "standard_error", "resolution", "unmatched")
+    print_objects([{name: getattr(result, name) for name in names}], options.format)
     return 0
 
 

@@ -138,7 +138,7 @@ def test_extract_and_judge_work_on_lines(run: Any) -> None:
     text += json.dumps({"id": 7, "program": "def f():\n    return 1", "test": "assert f() == 1", "timeout": 5}) + "\n"
     status, outcomes, _ = run("judge", "--benchmark", "bugfix-mini", stdin=text)
     assert status == 0
-    assert [list(o) for o in outcomes][0] == ["task_id", "outcome", "detail", "mode", "level", "seconds"]
+    assert list(outcomes[0]) == ["task_id", "outcome", "detail", "mode", "level", "seconds"]
     assert [o["outcome"] for o in outcomes] == ["passed", "failed", "passed"]
     assert outcomes[2]["id"] == 7
 
@@ -157,8 +157,13 @@ def test_compare_pairs_two_results(run: Any, tmp_path: Path) -> None:
     right = {**left, **{f"t/{i}": False for i in range(8)}, "t/100": True}
     a.write_text("".join(json.dumps({"task_id": k, "passed": v}) + "\n" for k, v in {**left, "only/a": True}.items()))
     b.write_text("".join(json.dumps({"task_id": k, "passed": v}) + "\n" for k, v in right.items()))
-    status = run_cli(["compare", str(a), str(b), "--format", "jsonl"])
+    status, (found,), _ = run("compare", str(a), str(b), "--format", "jsonl")
     assert status == 0
+    assert list(found) == ["n", "b", "c", "delta", "p_exact", "p_mid", "standard_error", "resolution", "unmatched"]
+    assert (found["n"], found["b"], found["c"], found["p_exact"]) == (164, 8, 1, 0.0390625)
+    assert round(found["p_mid"], 4) == 0.0215
+    assert round(found["resolution"], 2) == 3.53
+    assert found["unmatched"] == ["only/a"]
 
 
 def test_plan_counts_after_sharing(run: Any, tmp_path: Path) -> None:
