@@ -90,10 +90,9 @@ def _take_limits(job: dict[str, Any]) -> None:
 
 
 def lower_limit(which: int, value: int) -> None:
-    """Set a soft and hard limit, never above the one that was inherited."""
-    _, hard = resource.getrlimit(which)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
+    """Set a soft and hard limit, never above the ones that were inherited."""
+    inherited = [limit for limit in resource.getrlimit(which) if limit != resource.RLIM_INFINITY]
+    value = min([value, *inherited])
     resource.setrlimit(which, (value, value))
 
 
@@ -125,6 +124,7 @@ class Conversation:
             return
         if self._filters_to_come is not None:
             _import_ahead(code)
+            kernel.set_capabilities()  # nothing is left to be read
             _install(self._filters_to_come)
         try:
             exec(code, self._globals)

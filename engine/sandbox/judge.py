@@ -25,7 +25,7 @@ from engine.sandbox.server import Report, Server, ServerLost
 from engine.sandbox.session import NeedsCandidate
 from engine.sandbox.verdict import judge_apart, judge_beside
 
-_MEMORY = 4 << 30
+_MEMORY = 8 << 30
 KILLED = signal.SIGKILL.name
 
 

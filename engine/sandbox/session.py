@@ -163,7 +163,7 @@ class Session:
     def exception(self, described: Any) -> BaseException:
         """The exception that a child describes: a builtin type, never one of the child's making."""
         if not isinstance(described, dict):
-            return Ended()
+            return self._end("answer not data", "not an exception")
         base = getattr(builtins, str(described.get("base")), None)
         if not (isinstance(base, type) and issubclass(base, BaseException)):
             base = Exception

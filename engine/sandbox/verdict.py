@@ -22,6 +22,7 @@ from engine.sandbox.session import Ended, NeedsCandidate, Session, outcome_of
 
 SPLIT, REPLY_HELPERS, SAME = "split", "split, helpers from the reply", "same interpreter"
 _AGAIN_S = 0.2
+_OTHER = 0x5EED  # the tests' random numbers are not the candidate's
 _SIDE = 80
 
 
@@ -32,13 +33,14 @@ def judge_apart(channel: wire.Channel, job: dict[str, Any], tests: TestPlan, pre
     what cannot cross.
     """
     session = Session(channel)
-    mode = SPLIT
+    mode, finished = SPLIT, False
     with _limited(session, job):
         try:
             names = dict(prelude)
             mode = _bind(session, job, tests, names)
-            _seed(job["seed"])
+            _seed(job["seed"] ^ _OTHER)
             exec(tests.code, names)
+            finished = True
             if job["entry_point"] and not session.calls:
                 session.end_with(Outcome("failed", f"the tests never called {job['entry_point']}"))
         except NeedsCandidate:
@@ -48,13 +50,14 @@ def judge_apart(channel: wire.Channel, job: dict[str, Any], tests: TestPlan, pre
             pass
         except BaseException as e:  # noqa: BLE001 - an exception of the tests or the candidate is the outcome
             session.end_with(_explained(e, session, tests))
-    return _settled(session, mode)
+    return _settled(session, mode, finished)
 
 
-def _settled(session: Session, mode: str) -> Outcome:
+def _settled(session: Session, mode: str, finished: bool) -> Outcome:
+    """A pass only where the tests came to their end and nothing was held against the candidate."""
     if session.ended is not None:
         return Outcome(session.ended.kind, session.ended.detail, mode)
-    if session.lost:
+    if session.lost or not finished:
         return Outcome("", "", mode)
     return Outcome("passed", "changed its arguments" if session.changed_arguments else "", mode)
 
@@ -179,13 +182,14 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = 12
 def judge_beside(channel: wire.Channel, job: dict[str, Any]) -> Outcome:
     """The outcome of tests run in the candidate's own interpreter; the proof of their end comes after it has loaded."""
     session = Session(channel)
-    nonce = secrets.token_hex(16)
+    nonce, finished = secrets.token_hex(16), False
     with contextlib.suppress(Ended):
         session.load(job["prelude"] + "\n" + job["candidate"], [])
         answer = session.talk({"test": job["test"], "nonce": nonce})
-        if answer.get("nonce") != nonce or answer.get("done") is not True:
+        finished = answer.get("nonce") == nonce and answer.get("done") is True
+        if not finished:
             _told_by_child(session, answer.get("error"), job["test"])
-    return _settled(session, SAME)
+    return _settled(session, SAME, finished)
 
 
 def _told_by_child(session: Session, error: Any, test: str) -> None:

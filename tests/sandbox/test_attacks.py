@@ -1,0 +1,38 @@
+"""Hostile programs: none passes, none touches or leaves anything, and the next right program is judged rightly."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.sandbox.levels import probe
+
+SCRIPT = Path(__file__).with_name("hostile.py")
+AN_ORDINARY_USER = 61183
+
+
+@pytest.mark.parametrize("level", ["namespaces", "landlock", "sealed"])
+@pytest.mark.parametrize("user", ["as it is", "ordinary"])
+def test_no_attack_gets_through(level: str, user: str, shared: Path) -> None:
+    """At each level of this machine, as root and as an ordinary user, all attacks fail and do no harm."""
+    if not probe(level).available:
+        pytest.skip(probe(level).reason)
+    if user == "ordinary" and os.getuid() != 0:
+        pytest.skip("already an ordinary user")
+    command = [sys.executable, str(SCRIPT), level, str(shared / "data" / "attacks" / "attacks.jsonl")]
+    command += [str(AN_ORDINARY_USER)] if user == "ordinary" else []
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    results = json.loads(done.stdout)
+    assert len(results) == 50
+    wrong = [
+        r
+        for r in results
+        if r["kind"] in ("passed", "unavailable") or r["harm"] or r["left"] or r["control"] != "passed"
+    ]
+    assert wrong == []

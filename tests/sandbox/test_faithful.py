@@ -1,0 +1,58 @@
+"""Honest programs get the verdict that plain execution gives them, apart from and beside the tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.protocols import Outcome
+
+
+def read() -> dict[str, tuple[str, str, bool]]:
+    """name -> candidate, test text, whether it passes; from the text file beside this one."""
+    programs = {}
+    for block in Path(__file__).with_name("honest_programs.txt").read_text().split("==== ")[1:]:
+        title, _, body = block.partition("\n")
+        name, _, verdict = title.rpartition(": ")
+        candidate, _, test = body.partition("\n----\n")
+        programs[name] = (candidate, test, verdict == "passes")
+    return programs
+
+
+HONEST = {**read(), "a null byte": ("def f(x):\n    return '\0'", "assert f(1) == '\\0'", False)}
+
+
+def plain(candidate: str, test: str) -> bool:
+    """The verdict of executing the program as one text in an interpreter of its own."""
+    code = f"import sys, os\nsys.stdin.close()\nexec({candidate + chr(10) + test!r}, {{}})\nos._exit(0)"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, timeout=30, check=False)
+    return done.returncode == 0
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_program_gets_its_verdict_apart_from_the_tests(name: str, judged: Callable[..., Outcome]) -> None:
+    """Judged through plain data, an honest program passes exactly when it should."""
+    candidate, test, passes = HONEST[name]
+    outcome = judged(candidate, test)
+    assert outcome.passed is passes, outcome
+    assert outcome.mode.startswith("split")
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_program_gets_its_verdict_beside_the_tests(name: str, judged: Callable[..., Outcome]) -> None:
+    """Judged in one interpreter, an honest program passes exactly when it should, and the outcome says how."""
+    candidate, test, passes = HONEST[name]
+    outcome = judged(candidate, test, same_interpreter=True)
+    assert outcome.passed is passes, outcome
+    assert outcome.mode == "same interpreter"
+
+
+@pytest.mark.parametrize("name", sorted(HONEST)[::6])
+def test_the_expected_verdicts_are_those_of_plain_execution(name: str) -> None:
+    """The table of this file says what an interpreter says of the program as one text."""
+    candidate, test, passes = HONEST[name]
+    assert plain(candidate, test) is passes

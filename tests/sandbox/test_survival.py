@@ -1,0 +1,169 @@
+"""Helper processes may die at any time: no outcome is lost or wrong, and nothing keeps running."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from engine.errors import SandboxUnavailable
+from engine.protocols import Limits, Outcome, Program, Sandbox
+from engine.sandbox import open_sandbox
+
+LIMITS = Limits(cpu_s=2.0, wall_s=20.0)
+TEST = "for i in range(20):\n    assert f(i) == i * i"
+RIGHT = Program("", "def f(x):\n    return x * x", TEST, "f")
+WRONG = Program("", "def f(x):\n    return x + x", TEST, "f")
+SLEEPS = Program("", "import time\ndef f(x):\n    time.sleep(30)", "f(1)", "f")
+
+
+def descendants(of: int) -> list[int]:
+    """Processes below one, zombies left out."""
+    parents = {}
+    for entry in [place.name for place in Path("/proc").iterdir()]:
+        if entry.isdigit():
+            with contextlib.suppress(OSError):
+                fields = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+                if fields[0] != "Z":
+                    parents[int(entry)] = int(fields[1])
+    found, grown = {of}, True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in found} - found
+        found |= more
+        grown = bool(more)
+    return sorted(found - {of})
+
+
+def gone(pids: list[int], seconds: float = 5.0) -> bool:
+    """True once none of the processes runs."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if not any(running(pid) for pid in pids):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def running(pid: int) -> bool:
+    """True for a process that is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def fresh(level: str | None = None, jobs: int = 2) -> Sandbox:
+    """A sandbox of the test's own."""
+    try:
+        return open_sandbox(level, jobs)
+    except SandboxUnavailable as e:
+        pytest.skip(str(e))
+
+
+@pytest.mark.parametrize("level", ["namespaces", "landlock"])
+def test_killed_helpers_lose_no_outcome(level: str) -> None:
+    """Judges and fork servers are killed at random during a stream of programs; every outcome is right all the same."""
+    before = set(descendants(os.getpid()))
+    sandbox = fresh(level)
+    programs = [RIGHT if i % 3 else WRONG for i in range(150)]
+    stop, killed = threading.Event(), []
+
+    def kill() -> None:
+        choice = random.Random(7)
+        while not stop.wait(0.6):
+            helpers = [pid for pid in descendants(os.getpid()) if pid not in before]
+            if helpers:
+                victim = choice.choice(helpers)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGKILL)
+                    killed.append(victim)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+
+    def slowly(program: Program) -> Outcome:
+        time.sleep(0.04)
+        return sandbox.run(program, LIMITS)
+
+    with ThreadPoolExecutor(2) as threads:
+        outcomes = list(threads.map(slowly, programs))
+    stop.set()
+    killer.join()
+    helpers = [pid for pid in descendants(os.getpid()) if pid not in before]
+    sandbox.close()
+    assert len(killed) >= 3
+    assert [o.kind for o in outcomes] == ["passed" if i % 3 else "failed" for i in range(150)]
+    assert gone(helpers)
+
+
+def test_closing_ends_what_runs() -> None:
+    """Closing in the middle of a program ends every helper; the program's outcome is unavailable, not a failure."""
+    sandbox = fresh()
+    outcomes: list[Outcome] = []
+    thread = threading.Thread(target=lambda: outcomes.append(sandbox.run(SLEEPS, LIMITS)))
+    thread.start()
+    time.sleep(0.5)
+    helpers = descendants(os.getpid())
+    sandbox.close()
+    thread.join(10)
+    assert [o.kind for o in outcomes] == ["unavailable"]
+    assert gone([pid for pid in helpers if pid not in descendants(os.getpid())])
+    assert sandbox.run(RIGHT, LIMITS).kind == "unavailable"
+
+
+def test_nothing_outlives_the_program_that_opened_the_sandbox() -> None:
+    """A host that is killed in the middle of a program leaves no helper behind."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from engine.sandbox import open_sandbox\nfrom engine.protocols import Limits, Program\n"
+        "s = open_sandbox(jobs=1)\nprint('open', flush=True)\n"
+        "s.run(Program('', 'import time\\ndef f():\\n    time.sleep(60)', 'f()', 'f'), Limits(wall_s=2.0))\n"
+    )
+    fresh(jobs=1).close()
+    root = str(Path(__file__).resolve().parents[2])
+    with subprocess.Popen([sys.executable, "-c", code, root], stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None and host.stdout.readline() == b"open\n"
+        time.sleep(0.3)
+        helpers = descendants(host.pid)
+        assert len(helpers) >= 2
+        host.kill()
+        assert gone(helpers, seconds=10)
+
+
+def test_many_programs_leave_memory_and_processes_as_they_were() -> None:
+    """After many programs, the helpers are the same and have not grown."""
+    sandbox = fresh(jobs=1)
+    big = Program(
+        "", "def f(x):\n    return list(range(20000))", "for i in range(3):\n    assert f(i)[-1] == 19999", "f"
+    )
+    for program in (RIGHT, big, WRONG) * 10:
+        sandbox.run(program, LIMITS)
+    helpers = descendants(os.getpid())
+    before = sum(resident(pid) for pid in helpers)
+    for program in (RIGHT, big, WRONG) * 60:
+        sandbox.run(program, LIMITS)
+    assert descendants(os.getpid()) == helpers
+    assert sum(resident(pid) for pid in helpers) - before < 8 << 20
+    sandbox.close()
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory in use."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_several_threads_share_a_sandbox(sandbox: Sandbox) -> None:
+    """More threads than judges: each gets the outcome of its own program."""
+    programs = [Program("", f"def f():\n    return {i}", f"assert f() == {i if i % 2 else -1}", "f") for i in range(60)]
+    with ThreadPoolExecutor(8) as threads:
+        outcomes = list(threads.map(lambda program: sandbox.run(program, LIMITS), programs))
+    assert [o.passed for o in outcomes] == [bool(i % 2) for i in range(60)]
