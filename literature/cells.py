@@ -12,9 +12,9 @@ from literature.values import FRACTION_DECIMALS, Printed, clean, printed
 
 LONGEST = 4096
 _EMPTY = frozenset({"", "-", "--", "---", "n/a", "na", "n.a.", "none", "nan", "null", "?", "x", "tbd", "/"})
-_DIGITS = r"\d{1,12}(?:[.,]\d{1,40})?(?:e[+-]?\d{1,2})?"
+_DIGITS = r"\d{1,12}(?:[.,]\d{1,40}|\.(?!\d))?(?:e[+-]?\d{1,2})?"
 _ITEM = re.compile(
-    rf"[*†‡§¶#~]*\s*(?P<number>[+-]?{_DIGITS}\.?)\s*(?P<percent>%?)\s*[*†‡§¶#]*\s*"
+    rf"[*†‡§¶#~]*\s*(?P<number>[+-]?{_DIGITS})\s*(?P<percent>%?)\s*[*†‡§¶#]*\s*"
     rf"(?:\(?\s*(?:±|\+/-|\+-)\s*(?P<uncertainty>{_DIGITS})\s*%?\s*\)?)?\s*[*†‡§¶#]*\s*"
     r"(?P<sources>(?:\[[^\[\]]*\]\s*)*)",
     re.IGNORECASE,

@@ -12,7 +12,9 @@ from literature.formats import cards, delimited, html, latex, markdown, results,
 from literature.formats.grid import Grid, Records, decode
 
 MOST_BYTES = 512 * 1024 * 1024
-_SEPARATOR_ROW = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)+\|?[ \t]*$", re.MULTILINE)
+_SEPARATOR_ROW = re.compile(
+    r"^[ \t]*+\|?+[ \t]*+:?-{2,}+:?[ \t]*+(?:\|[ \t]*+:?-{2,}+:?[ \t]*+)++\|?[ \t]*+$", re.MULTILINE
+)
 
 
 def read_any(data: bytes, file: str) -> list[Grid | Records]:

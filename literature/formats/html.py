@@ -66,12 +66,23 @@ def _span(text: str | None) -> int:
 def read(text: str, file: str) -> list[Grid]:
     """Every table with a header and a row; `TableError` when there is none."""
     parser = _Tables()
-    parser.feed(text)
+    parser.feed(without_comments(text))
     parser.close()
     found = [grid for table in parser.tables if (grid := _grid(table)) is not None]
     if not found:
         raise TableError("no table with rows", file=file, expected="<table> with <tr>", remedy="check the file")
     return found
+
+
+def without_comments(text: str) -> str:
+    """The text with comments blanked (line breaks kept); the parser is slow where one is never closed."""
+    parts, position = [], 0
+    while (start := text.find("<!--", position)) >= 0:
+        end = text.find("-->", start + 4)
+        stop = end + 3 if end >= 0 else len(text)
+        parts += [text[position:start], "\n" * text.count("\n", start, stop)]
+        position = stop
+    return "".join([*parts, text[position:]])
 
 
 def _grid(table: list[list[tuple[str, int, bool, int, int]]]) -> Grid | None:
@@ -85,6 +96,8 @@ def _grid(table: list[list[tuple[str, int, bool, int, int]]]) -> Grid | None:
     if len(rows) <= heads:
         return None
     width = max(len(row) for row in rows[:heads])
+    if width == 0:
+        return None
     header = []
     for column in range(width):
         texts = dict.fromkeys(row[column].text for row in rows[:heads] if column < len(row) and row[column].text)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 
+from literature.cells import LONGEST
 from literature.errors import TableError
 from literature.formats.grid import Cell, Grid
 
@@ -46,6 +48,7 @@ class _Raw:
 def read(text: str, file: str) -> list[Grid]:
     """Every table environment with a header and a row; `TableError` when there is none."""
     text = _COMMENT.sub("", text)
+    newlines = [match.start() for match in re.finditer("\n", text)]
     found = []
     for begin in _BEGIN.finditer(text):
         end = text.find(f"\\end{{{begin[1]}}}", begin.end())
@@ -55,7 +58,7 @@ def read(text: str, file: str) -> list[Grid]:
                 f"\\begin{{{begin[1]}}} is never closed", file=file, line=line, column=1,
                 expected=f"\\end{{{begin[1]}}}", remedy="complete the table",
             )  # fmt: skip
-        grid = _grid(text, _after_arguments(text, begin.end(), end), end)
+        grid = _grid(text, newlines, _after_arguments(text, begin.end(), end), end)
         if grid is not None:
             found.append(grid)
     if not found:
@@ -85,7 +88,7 @@ def _closed(text: str) -> int:
     return len(text)
 
 
-def _grid(text: str, start: int, end: int) -> Grid | None:
+def _grid(text: str, newlines: list[int], start: int, end: int) -> Grid | None:
     head: list[list[_Raw]] = []
     rows: list[list[_Raw]] = []
     position = start
@@ -93,7 +96,7 @@ def _grid(text: str, start: int, end: int) -> Grid | None:
     header_end = middle.start() if middle else -1
     for match in [*_ROW.finditer(text, start, end), None]:
         stop = match.start() if match else end
-        raw = _split(text, position, stop)
+        raw = _split(text, newlines, position, stop)
         if any(cell.text.strip() for cell in raw):
             (head if stop <= header_end else rows).append(raw)
         position = match.end() if match else end
@@ -105,14 +108,14 @@ def _grid(text: str, start: int, end: int) -> Grid | None:
     return Grid(_merged(filled[: len(head)]), tuple(_numbered(row) for row in filled[len(head) :]))
 
 
-def _split(text: str, start: int, stop: int) -> list[_Raw]:
+def _split(text: str, newlines: list[int], start: int, stop: int) -> list[_Raw]:
     """The cells of one row, with \\multicolumn repeated over its columns."""
     chunk = _MID.sub(lambda found: " " * len(found[0]), _RULE.sub(lambda found: " " * len(found[0]), text[start:stop]))
     found: list[_Raw] = []
     offset = 0
     for part in re.split(r"(?<!\\)&", chunk):
         lead = len(part) - len(part.lstrip())
-        line = text.count("\n", 0, start + offset + lead) + 1
+        line = bisect_right(newlines, start + offset + lead) + 1
         offset += len(part) + 1
         columns, rows = 1, 1
         if wide := _MULTICOLUMN.search(part):
@@ -158,7 +161,9 @@ def _numbered(row: list[_Raw]) -> tuple[Cell, ...]:
 
 
 def plain(text: str) -> str:
-    """A cell's text: citations as [key], emphasis undone, raised marks and colours dropped, symbols spelled out."""
+    """A cell's text: citations as [key], emphasis undone, raised marks dropped; left alone when too long for scores."""
+    if len(text) > LONGEST:
+        return text
     text = _RAISED.sub("", _CITE.sub(r" [\1]", text))
     text = _DROP_ARGUMENT.sub("", text)
     for _ in range(6):

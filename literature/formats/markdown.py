@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from literature.cells import LONGEST
 from literature.errors import TableError
 from literature.formats.grid import Cell, Grid
 
-_SEPARATOR = re.compile(r"\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?")
+_SEPARATOR = re.compile(r"\|?+\s*+:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+\|?")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()\s]*(?:\([^()]*\)[^()]*)*\)")
 _EMPHASIS = re.compile(r"(\*\*|__|~~|`)(.+?)\1")
 _RAISED = re.compile(r"<sup>.*?</sup>|<sub>.*?</sub>", re.IGNORECASE)
@@ -44,7 +45,9 @@ def _cells(line: str, number: int) -> tuple[Cell, ...]:
 
 
 def plain(text: str) -> str:
-    """A cell without emphasis, links (their text stays), raised marks and tags."""
+    """A cell without emphasis, links (text stays), raised marks and tags; as it is when too long for scores."""
+    if len(text) > LONGEST:
+        return text
     text = _BREAK.sub(", ", _RAISED.sub("", text)).replace("\\|", "|")
     text = _LINK.sub(r"\1", text)
     for _ in range(3):

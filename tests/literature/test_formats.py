@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from literature.errors import TableError
 from literature.table import Table, read_table
+from literature.values import printed
 
 PAPER = [("CodeLlama (7B)", "42.1", ("21",)), ("CodeLlama (7B)", "44.9", ("16", "22")), ("StarCoder", "8.7", ())]
 
@@ -220,3 +224,55 @@ def test_one_bad_table_of_a_document_does_not_hide_the_others(tmp_path: Path) ->
     found = read(tmp_path, "paper.md", text)
     assert triples(found) == PAPER
     assert any("License" in item.text and "MIT" in item.reason for item in found.unread)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "model,value\na," + "1 " * 500_000),
+        ("a.md", "| model | v |\n|---|---|\n| a | " + "[" * 1_000_000 + " |"),
+        ("a.md", "-" * 1_000_000 + "\n" + " " * 1_000_000),
+        ("a.tex", "\\begin{tabular}{l}" + "{" * 1_000_000),
+        ("a.html", "<table>" + "<!--" * 250_000),
+        ("a.json", "[" * 1_000_000),
+    ],
+)
+def test_a_megabyte_without_meaning_is_refused_at_once(tmp_path: Path, name: str, text: str) -> None:
+    """Huge cells, nesting and unclosed constructs cost no more than a moment."""
+    start = time.perf_counter()
+    with pytest.raises(TableError):
+        read(tmp_path, name, text)
+    assert time.perf_counter() - start < 5
+
+
+PIECES = st.sampled_from(
+    [
+        *"|&,;%{}[]<>\\\"'$~-:.0129ab\n\t é½²\u0661",
+        *(
+            "\\\\",
+            "\\midrule",
+            "\\begin{tabular}{ll}",
+            "\\end{tabular}",
+            "\\multirow{3}{*}{x}",
+            "\\multicolumn{2}{c}{y}",
+        ),
+        *("|---|---|", "<table>", "<tr><td rowspan=3>", "<th>", "</table>", "model", "value", "model,value\n"),
+        *("0.475", "47.5%", "42,1", "[21]", "±1.2", "1e5", "nan", "---\nmodel-index:\n", '{"model": 1, "value": 2}'),
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["a.csv", "a.tsv", "a.md", "a.tex", "a.html", "a.json", "a.yaml", "README.md"]),
+    st.lists(PIECES, max_size=40).map("".join) | st.binary(max_size=60),
+)
+def test_any_file_gives_a_table_or_a_table_error(tmp_path: Path, name: str, content: str | bytes) -> None:
+    """Whatever a file holds, reading it ends in scores between 0 and 100 or in a TableError."""
+    try:
+        found = read(tmp_path, name, content)
+    except TableError as error:
+        assert error.file.endswith(name)
+        return
+    assert found.scores
+    assert all(0 <= printed(score.value).percent <= 100 for score in found.scores)
