@@ -27,6 +27,7 @@ from literature.report.evidence import (
     RunEvidence,
     fact,
 )
+from literature.report.further import further
 from tui import run_evidence
 from tui import study as studies
 from tui.errors import StudyError
@@ -52,7 +53,7 @@ def collect(store: Store, run_id: int) -> ReportInput:
         study=run.study,
         version=package_versions(("scoretrace",)).get("scoretrace", ""),
         run=_run(run, folded),
-        models=tuple(_models(study, folded, scores)),
+        models=tuple(_models(store, study, folded, scores)),
         benchmarks=run_evidence.benchmarks(store, run_id, folded),
         configurations=tuple(_configuration(run, score, folded, prompts) for score in scores.values()),
         reported=_reported(study, problems),
@@ -62,6 +63,8 @@ def collect(store: Store, run_id: int) -> ReportInput:
         sandbox=run_evidence.sandbox(store, run_id, folded),
         axes=_axes(scores),
         notes=tuple(folded.notes),
+        audit=run_evidence.audit(store, run_id, folded),
+        cost=run_evidence.cost(store, run_id, folded),
         problems=tuple(problems),
     )
 
@@ -78,7 +81,8 @@ def preview(store: Store, run_id: int) -> str:
 
 def open_items(store: Store, run_id: int) -> tuple[str, ...]:
     """The checklist's points that do not simply hold, each with its mark: `5 Sufficient length: unknown`."""
-    items = checklist(collect(store, run_id))
+    given = collect(store, run_id)
+    items = (*checklist(given), *further(given))
     return tuple(f"{item.number} {item.title}: {item.mark}" for item in items if item.mark != YES)
 
 
@@ -117,7 +121,7 @@ def _run(run: Run, folded: Folded) -> RunEvidence:
     )
 
 
-def _models(study: Study | None, folded: Folded, scores: Mapping[str, Score]) -> Iterable[ModelEvidence]:
+def _models(store: Store, study: Study | None, folded: Folded, scores: Mapping[str, Score]) -> Iterable[ModelEvidence]:
     chosen = {model.name: model for model in study.models} if study else {}
     asked = {score.model for score in scores.values()}
     for name in dict.fromkeys([*(name for name in chosen if name in asked or not asked), *sorted(asked)]):
@@ -126,7 +130,7 @@ def _models(study: Study | None, folded: Folded, scores: Mapping[str, Score]) ->
             name=name,
             file=model.file if model else "",
             reported_as=model.reported_as if model else (),
-            cards=run_evidence.cards(folded, name),
+            cards=run_evidence.cards(store, folded, name),
         )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cache.store import Store
+from engine.chat import template_key
 from engine.environment import Environment, provenance_key
 from engine.events import Event, Generated, Judged, ModelLoaded, Noted, ReferenceChecked, Started, from_dict
 from engine.scoring import Score, fold_scores
@@ -17,6 +18,7 @@ from literature.report.evidence import (
     UNKNOWN,
     BenchmarkEvidence,
     CardEvidence,
+    CostEvidence,
     Fact,
     ReferenceCheck,
     Tally,
@@ -25,6 +27,8 @@ from literature.report.evidence import (
 
 PAGE = 50_000
 NO_ROOM = "no room"
+ODD = ("exited early", "answer not data", "refused", "crash", "memory")
+"""Kinds of outcome that are worth a look: the program ended the process, or its answer could not be taken as data."""
 NOT_RECORDED = "the run did not record it"
 MACHINE = ("operating system", "processor", "cores", "memory", "NVIDIA GPU", "Python")
 """What every environment speaks of, be it to say that it is unknown."""
@@ -35,12 +39,15 @@ class Folded:
     """A run's facts in one pass; `pointers` name the event that stated each configuration, benchmark or loading.
 
     `keys` maps a configuration and (task id, sample) to the reply it read; `replies` a reply's key to (tokens, why it
-    ended); `unread` counts events that this version cannot read.
+    ended); `made` the keys of replies that this run made to their seconds; `program_s` sums the programs' CPU seconds;
+    `unread` counts events that this version cannot read.
     """
 
     scores: dict[str, Score] = field(default_factory=dict)
     keys: dict[str, dict[tuple[str, int], str]] = field(default_factory=dict)
     replies: dict[str, tuple[int, str]] = field(default_factory=dict)
+    made: dict[str, float] = field(default_factory=dict)
+    program_s: float = 0.0
     loaded: list[tuple[str, ModelLoaded]] = field(default_factory=list)
     checks: dict[str, tuple[str, ReferenceChecked]] = field(default_factory=dict)
     problems: dict[str, int] = field(default_factory=dict)
@@ -79,8 +86,11 @@ def _apply(found: Folded, event: Event, pointer: str) -> None:
     if isinstance(event, Judged):
         fold_scores((event,), found.scores)
         found.keys.setdefault(event.configuration, {})[event.task_id, event.sample] = event.key
+        found.program_s += event.seconds
     elif isinstance(event, Generated):
         found.replies[event.key] = (event.tokens, event.stop)
+        if not event.reused:
+            found.made[event.key] = event.seconds
     elif isinstance(event, Started):
         fold_scores((event,), found.scores)
         found.started = found.started or pointer
@@ -153,9 +163,10 @@ def _ended(score: Score, place: tuple[str, int], key: str, found: Folded, prompt
     return tokens <= score.configuration.max_length - n_prompt and stop in ("end", "cut")
 
 
-def card_evidence(pointer: str, event: ModelLoaded) -> CardEvidence:
+def card_evidence(pointer: str, event: ModelLoaded, store: Store) -> CardEvidence:
     """A loading as evidence; parts that the card lacks stay empty."""
     card = event.card
+    template = str(card.get("template_sha256") or "")
     return CardEvidence(
         model=event.model,
         precision=event.precision,
@@ -165,23 +176,58 @@ def card_evidence(pointer: str, event: ModelLoaded) -> CardEvidence:
         recipe=str(card.get("recipe") or ""),
         architecture=str(card.get("architecture") or ""),
         parameters=int(card.get("parameters") or 0),
-        template_sha256=str(card.get("template_sha256") or ""),
+        template_sha256=template,
         tensor_types={str(kind): int(count) for kind, count in (card.get("tensor_types") or {}).items()},
         numerics=_texts(card.get("numerics") or {}),
         metadata=_texts(card.get("metadata") or {}),
         width=event.width,
+        template_kept=bool(template) and store.fact(template_key(template)) is not None,
     )
 
 
-def cards(found: Folded, model: str) -> tuple[CardEvidence, ...]:
+def cards(store: Store, found: Folded, model: str) -> tuple[CardEvidence, ...]:
     """What was loaded for a model, each distinct file and build once, by the first event that stated it."""
     distinct: dict[tuple[str, ...], CardEvidence] = {}
     for pointer, event in found.loaded:
         if event.model == model:
-            card = card_evidence(pointer, event)
+            card = card_evidence(pointer, event, store)
             numerics = "\x1f".join(f"{name}={value}" for name, value in card.numerics.items())
             distinct.setdefault((card.precision, card.sha256, card.source_sha256, numerics), card)
     return tuple(distinct.values())
+
+
+def cost(store: Store, run: int, found: Folded) -> CostEvidence:
+    """What the run took, from its Generated, Judged and ModelLoaded events, and how many of its replies are kept."""
+    return CostEvidence(
+        replies=len(found.replies),
+        made=len(found.made),
+        kept=len(store.kept(found.replies)),
+        tokens=sum(found.replies[key][0] for key in found.made),
+        generation_s=sum(found.made.values()),
+        program_s=found.program_s,
+        load_s=sum(event.load_seconds for _, event in found.loaded),
+        pointer=f"Generated, Judged and ModelLoaded events of run {run}" if found.events else "",
+        energy=str((store.fact(f"energy:{run}") or {}).get("text", "")),
+    )
+
+
+def audit(store: Store, run: int, found: Folded) -> tuple[Fact, ...]:
+    """What was checked of the engine's shortcuts and of the judging, beside the reference check."""
+    key = f"audit:{run}"
+    body = store.fact(key) or {}
+    odd = Counter(kind for score in found.scores.values() for kind in score.kinds.values() if kind in ODD)
+    total = sum(len(score.kinds) for score in found.scores.values())
+    text = f"of {total} outcomes: " + ", ".join(f"{kind} {odd[kind]}" for kind in ODD)
+    return (
+        fact(
+            "shortcuts recomputed (prefix rule, shared prefill, resumed run)", str(body.get("text", "")), MEASURED,
+            f"fact {key}", "no audit of this run is recorded",
+        ),
+        fact(
+            "programs that did something else than answer", text if total else "", MEASURED,
+            f"Judged events of run {run}", "nothing is judged",
+        ),
+    )  # fmt: skip
 
 
 def benchmarks(store: Store, run: int, found: Folded) -> tuple[BenchmarkEvidence, ...]:

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from literature.identify import identified_scores
 from literature.report.checklist import NO, NO_EVIDENCE, YES, Item, checklist
 from literature.report.commands import STUDY_FILE, rerun_all
 from literature.report.evidence import HOW_KNOWN, BenchmarkEvidence, Fact, ReportInput
+from literature.report.explained import effect_rows, extraction_rows, identification_rows, identifications
+from literature.report.further import further
 from literature.report.matches import claims, match_rows, misattribution_rows
 from literature.report.measured import score_rows
 from literature.report.reported import reported_rows
@@ -27,7 +30,8 @@ UNSEARCHED = (
 
 def build(given: ReportInput, made: float) -> dict[str, Any]:
     """The document, ready for JSON (see report.schema.json); `made` is the Unix time that it carries."""
-    verdicts = claims(given)
+    studies = identifications(given)
+    verdicts = claims(given, identified_scores(studies))
     return {
         "schema": NAME,
         "version": VERSION,
@@ -41,10 +45,16 @@ def build(given: ReportInput, made: float) -> dict[str, Any]:
         "caveats": list(_caveats(given)),
         "how_known": list(HOW_KNOWN),
         "checklist": [_item(item) for item in checklist(given)],
+        "further": [_item(item) for item in further(given)],
         "reported": reported_rows(given),
         "scores": score_rows(given),
         "matches": match_rows(given, verdicts),
         "misattribution": misattribution_rows(given, verdicts),
+        "identification": identification_rows(studies),
+        "effects": effect_rows(given),
+        "extraction": extraction_rows(given),
+        "audit": [_fact(found) for found in given.audit],
+        "cost": _cost(given),
         "benchmarks": [_benchmark(found) for found in given.benchmarks],
         "models": _models(given),
         "environment": [_fact(found) for found in given.environment],
@@ -112,6 +122,20 @@ def _item(item: Item) -> dict[str, Any]:
 
 def _fact(found: Fact) -> dict[str, str]:
     return {"name": found.name, "value": found.value, "known": found.known, "pointer": found.pointer}
+
+
+def _cost(given: ReportInput) -> dict[str, Any]:
+    cost = given.cost
+    return {
+        "replies": cost.replies,
+        "made": cost.made,
+        "kept": cost.kept,
+        "tokens": cost.tokens,
+        "generation_s": round(cost.generation_s, 1),
+        "program_s": round(cost.program_s, 1),
+        "load_s": round(cost.load_s, 1),
+        "energy": cost.energy,
+    }
 
 
 def _benchmark(found: BenchmarkEvidence) -> dict[str, Any]:

@@ -66,7 +66,8 @@ class CardEvidence:
     """What was loaded as one precision of one model, as its loading stated it; empty where it did not say.
 
     `sha256` is of the loaded file, `source_sha256` of the file it was derived from (equal when loaded unchanged);
-    `tensor_types` counts tensors by type; `pointer` names the event.
+    `tensor_types` counts tensors by type; `pointer` names the event. `template_kept` is true when the text of the chat
+    template lies in the store, so that prompts made with it can be shown.
     """
 
     model: str
@@ -82,6 +83,7 @@ class CardEvidence:
     numerics: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
     width: int = 0
+    template_kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,25 @@ class ConfigurationEvidence:
 
 
 @dataclass(frozen=True)
+class CostEvidence:
+    """What the run cost: distinct replies, of them made by this run and kept in the store; tokens of those it made.
+
+    `generation_s` are seconds in the model's slots (slots run side by side), `program_s` the CPU seconds of the judged
+    programs, a shared outcome counted for each sample, `load_s` the loading of weights. `energy` is as measured.
+    """
+
+    replies: int = 0
+    made: int = 0
+    kept: int = 0
+    tokens: int = 0
+    generation_s: float = 0.0
+    program_s: float = 0.0
+    load_s: float = 0.0
+    pointer: str = ""
+    energy: str = ""
+
+
+@dataclass(frozen=True)
 class AxisEvidence:
     """One axis of the grid: the values searched, and those that this version knows of beyond them."""
 
@@ -208,6 +229,8 @@ class ReportInput:
     sandbox: tuple[Fact, ...] = ()
     axes: tuple[AxisEvidence, ...] = ()
     notes: tuple[Fact, ...] = ()
+    audit: tuple[Fact, ...] = ()
+    cost: CostEvidence = CostEvidence()
     problems: tuple[str, ...] = ()
 
     def model(self, name: str) -> ModelEvidence:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from literature.chance import Chance
 from literature.matching import KINDS, MATCHING, ClaimVerdict, Match, Misattribution, verdicts
 from literature.report.evidence import ReportInput
+from literature.report.explained import names_of
 
 SHOWN = 12
 """Configurations listed under a claim in the Markdown; the JSON holds all."""
 
 
-def claims(given: ReportInput) -> list[ClaimVerdict]:
-    """One verdict per reported score; a configuration that failed, or whose problems are not known, is left out."""
+def claims(given: ReportInput, identified: Collection[str] = ()) -> list[ClaimVerdict]:
+    """One verdict per reported score; a configuration that failed, or whose problems are not known, is left out.
+
+    `identified` holds ids of reported scores whose study's settings are identified.
+    """
     measured = [c.measurement for c in given.configurations if c.measurement.problems and c.state != "failed"]
-    names: dict[str, list[str]] = {}
-    for model in given.models:
-        for name in (model.name, *model.reported_as):
-            names.setdefault(name, []).append(model.name)
-    return verdicts(given.reported, measured, names=names)
+    return verdicts(given.reported, measured, names=names_of(given), identified=identified)
 
 
 def match_rows(given: ReportInput, found: list[ClaimVerdict]) -> list[dict[str, Any]]:

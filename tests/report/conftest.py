@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cache.store import Store, StoredGeneration
+from engine.chat import template_key
 from engine.environment import Environment, provenance_key
 from engine.events import (
     ConfigurationFailed,
@@ -46,6 +47,7 @@ def make_study(**changes: Any) -> Study:
             "authors' prompt format": "chat",
             "tuning": "instruct",
             "version": "v1",
+            "contamination": "13-gram overlap with the training set: 0 of 4 problems",
         },
     }
     return Study(**{**values, **changes})
@@ -67,7 +69,8 @@ def full_provenance() -> dict[str, Any]:
     """What a worker records of its place: one life."""
     environment = Environment(
         "Linux 6.1", "x86_64", "Some CPU", 8, 16, 1 << 34, "CPython 3.11.9",
-        {"scoretrace": "0.1.0", "llama-cpp-python": "0.3.36"}, build={}, sandbox="full",
+        {"scoretrace": "0.1.0", "llama-cpp-python": "0.3.36"}, gpu_note="none found by the NVIDIA driver library",
+        gpu_looked=True, build={}, sandbox="full",
     )  # fmt: skip
     benchmark = {"sha256": "ef" * 32, "revision": "9a41762", "source": "bigcode/humanevalpack"}
     sandbox = {"level": "namespaces", "identity": '{"python": ["CPython", "3.11.9"], "mode": "split"}'}
@@ -91,6 +94,7 @@ class Scene:
     wrong: Sequence[str] = ()
     replies: bool = True
     kept: bool = True
+    template_kept: bool = True
     tokens: int = 50
     stop: str = "end"
     kinds: dict[int, str] = field(default_factory=dict)
@@ -113,6 +117,8 @@ class Scene:
         run = store.create_run(self.study.name, studies.dumps(self.study), job.as_dict())
         if self.provenance is not None:
             store.put_fact(provenance_key(run), self.provenance)
+        if self.template_kept:
+            store.put_fact(template_key(str(self.card.get("template_sha256"))), {"text": "{{ messages }}"})
         if self.kept:
             store.put_generations(self._generations())
         store.append(run, [to_dict(event) for event in self._events()])

@@ -18,7 +18,7 @@ def points(store: Store, scene: Any) -> dict[int, Item]:
 
 
 def test_a_run_with_all_its_evidence_has_every_point(store: Store, scene: Any) -> None:
-    """A finished run that recorded everything, of a study that states the rest, holds all seven points."""
+    """A finished run that recorded everything, of a study that states the rest, holds all points."""
     run = scene().write(store)
     assert [(item.number, item.mark) for item in checklist(collect(store, run))] == [(n, "yes") for n in range(1, 8)]
     assert open_items(store, run) == ()

@@ -158,7 +158,9 @@ def test_mode_and_level_of_the_sandbox_are_shown(store: Store, scene: Any) -> No
 
 def test_a_machine_that_did_not_say_is_unknown_not_absent(store: Store, scene: Any) -> None:
     """Where nobody could look for a GPU, the environment has a line that says unknown."""
-    found = {f.name: f for f in collect(store, scene().write(store)).environment}
+    recorded = scene().provenance
+    recorded["lives"][0]["environment"] |= {"gpu_note": "not looked for", "gpu_looked": False}
+    found = {f.name: f for f in collect(store, scene(provenance=recorded).write(store)).environment}
     assert (found["NVIDIA GPU"].known, found["NVIDIA GPU"].value) == ("unknown", "")
     assert found["processor"].known == "measured"
 
