@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from literature.arithmetic import misfit, stated_samples
-from literature.fullprecision import FLOAT_ERROR
-from literature.granularity import Span, count_list, count_span, nearest, percent_text, rounded_span
+from literature.granularity import Span, count_list, count_span, percent_text, rounded_span
 from literature.records import Measurement, ReportedScore
 from literature.rerun import Rerun, greedy_assumed, rerun_of, widest
 from literature.values import Printed, printed
@@ -20,7 +19,6 @@ INCONCLUSIVE, OUT, IMPOSSIBLE, OPEN = "inconclusive", "ruled out", "impossible",
 KINDS = (EXACT, ROUNDING, CLOSE, NOISE, INCONCLUSIVE, OUT, IMPOSSIBLE, OPEN)
 MATCHING = KINDS[:4]
 GLYPHS = dict(zip(KINDS, "●◑○~±✗!?", strict=True))
-FULL_PRECISION = 8
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class _Side:
 
     @property
     def span(self) -> Span:
-        return accepted_span(self.value, self.total)
+        return rounded_span(self.value, self.total)
 
     def bounds(self, total: int) -> Span:
         """The counts of `total` within half a last place of the value; first above last when none is."""
@@ -98,17 +96,6 @@ class _Side:
     def points_off(self, count: int) -> float:
         """Measured minus reported, in percentage points."""
         return 100 * count / self.total - float(self.value.percent)
-
-
-@lru_cache(maxsize=65536)
-def accepted_span(value: Printed, total: int) -> Span:
-    """Counts of `total` that print as `value`; a full-precision value also takes the count that it is a float of."""
-    low, high = rounded_span(value, total)
-    if low > high and value.decimals >= FULL_PRECISION:
-        count = nearest(value, total).count
-        if abs(value.percent * total - 100 * count) <= 100 * count * FLOAT_ERROR:
-            return count, count
-    return low, high
 
 
 def match(
@@ -186,7 +173,7 @@ def _finished(
     low, high = rerun.interval()
     interval = (100 * low / rerun.total, 100 * high / rerun.total)
     p = rerun.p_value(*side.bounds(rerun.total))
-    same = rerun.probability(*accepted_span(side.value, rerun.total))
+    same = rerun.probability(*rounded_span(side.value, rerun.total))
     kind, sentence = _by_count(measurement, side, count, same) or _by_noise(
         side, count, rerun, p, interval, measurement.greedy
     )

@@ -134,12 +134,16 @@ def minimal_detectable(n: int, discordance: float, *, alpha: float = 0.05, power
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Two one-sided tests at 5 %: `equivalent` when the 90 % interval lies inside plus or minus `margin` points."""
+    """Two one-sided tests at 5 %: `equivalent` when the 90 % interval lies inside plus or minus `margin` points.
+
+    `detectable` is the difference that such a comparison finds with 80 % power, NaN when none.
+    """
 
     margin: float
     interval: tuple[float, float]
     equivalent: bool
     smallest_margin: float
+    detectable: float
 
     @property
     def sentence(self) -> str:
@@ -147,15 +151,17 @@ class Equivalence:
         if self.equivalent:
             return f"equivalent within {self.margin:g} points"
         return (
-            f"not shown to be equivalent within {self.margin:g} points; the smallest margin that could be claimed is "
-            f"{self.smallest_margin:.1f}"
+            f"not shown to be equivalent within {self.margin:g} points (smallest claimable margin "
+            f"{self.smallest_margin:.1f}); minimal detectable difference {self.detectable:.1f} points"
         )
 
 
 def equivalence(found: Comparison, margin: float = 2.0) -> Equivalence:
     """TOST on a paired comparison; `margin`, in points, is to be set before looking."""
     low, high = bonett_price(found.n, found.b, found.c, 0.90)
-    return Equivalence(margin, (low, high), -margin < low and high < margin, max(-low, high))
+    # One pseudo-problem on either side, as in the interval: equal results still allow for some discordance.
+    detectable = minimal_detectable(found.n, (found.discordant + 2) / (found.n + 2))
+    return Equivalence(margin, (low, high), -margin < low and high < margin, max(-low, high), detectable)
 
 
 @dataclass(frozen=True)

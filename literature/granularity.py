@@ -16,6 +16,7 @@ from literature.values import Printed, decimal_text, printed
 ROUNDINGS = ("half_up", "half_even")
 RULES = (*ROUNDINGS, "truncate", "ceiling")
 Span = tuple[int, int]
+FLOAT_DIGITS = 10**14
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,11 @@ def _total(problems: int, samples: int) -> int:
 def count_span(value: Printed, total: int, rule: str) -> Span:
     """First and last count of `total` that prints as `value` under `rule`; the last is the smaller when none does."""
     ticks, scale = value.ticks, 100 * 10**value.decimals
-    if rule in ROUNDINGS:
+    if rule in ROUNDINGS and ticks > FLOAT_DIGITS:
+        # The print of a float: the sum behind it is off by up to 1e-14 of itself, more than half of the last place.
+        slack = ticks // FLOAT_DIGITS + 1
+        low, high = -((slack - ticks) * total // scale), (ticks + slack) * total // scale
+    elif rule in ROUNDINGS:
         # k prints as t when t - 1/2 <= k scale / total < t + 1/2; both sides doubled to stay whole.
         low, high = -(-(2 * ticks - 1) * total // (2 * scale)), -(-(2 * ticks + 1) * total // (2 * scale)) - 1
         if rule == "half_even":

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from literature.arithmetic import stated_samples
 from literature.chance import finished
-from literature.classify import accepted_span
 from literature.fingerprint import own_values
+from literature.granularity import rounded_span
 from literature.records import Measurement, ReportedScore, same_benchmark
 from literature.rerun import rerun_of
 from literature.values import printed
@@ -166,7 +166,7 @@ def likelihood_ratio(one: Measurement, score: ReportedScore) -> float:
     number = printed(score.value)
     samples = one.samples if one.greedy else stated_samples(score) or one.samples
     rerun = rerun_of(one, samples)
-    mass = rerun.probability(*accepted_span(number, rerun.total))
+    mass = rerun.probability(*rounded_span(number, rerun.total))
     return max(FLOOR, mass * float(100 * 10**number.decimals + 1))
 
 

@@ -105,13 +105,12 @@ def flip_rates(variants: Sequence[Sequence[int]]) -> list[float]:
 
 
 def greedy_measured(passed: Sequence[int], flips: Sequence[float]) -> Rerun:
-    """Total of a greedy rerun when problem i flips with probability `flips[i]`: Poisson-binomial, by convolution."""
+    """Total of a greedy rerun when problem i flips with probability `flips[i]`: Poisson-binomial."""
     import numpy as np
+    from scipy.stats import poisson_binom
 
-    mass = np.ones(1)
-    for outcome, flip in zip(passed, flips, strict=True):
-        p = 1 - flip if outcome else flip
-        mass = np.convolve(mass, [1 - p, p])
+    rates = [1 - flip if outcome else flip for outcome, flip in zip(passed, flips, strict=True)]
+    mass = np.clip(poisson_binom.pmf(np.arange(len(rates) + 1), rates), 0.0, None)
     return from_mass(mass.tolist(), 0, len(passed), 1, MEASURED, "flips between numerics-only variants")
 
 
@@ -122,22 +121,60 @@ def within_variance(passes: Sequence[int], samples: int) -> float:
     return sum(c * (samples - c) for c in passes) / (len(passes) * samples * (samples - 1))
 
 
+def dispersion(runs: Sequence[Sequence[int]]) -> float:
+    """Variance of the totals of repeated single-sample runs over what independent problems would give.
+
+    Well above 1 means shocks common to the problems (version, hardware, shared random numbers): then the spread of
+    whole runs counts, not the binomial one. `runs` holds one 0/1 vector a run, three or more; NaN when nothing varies.
+    """
+    if len(runs) < 3:
+        raise ValueError("dispersion needs three runs or more")
+    totals = [sum(run) for run in runs]
+    mean = sum(totals) / len(runs)
+    spread = sum((total - mean) ** 2 for total in totals) / (len(runs) - 1)
+    within = within_variance([sum(column) for column in zip(*runs, strict=True)], len(runs)) * len(runs[0])
+    return spread / within if within else math.nan
+
+
+def other_problems(measurement: Measurement, level: float = 0.95) -> tuple[float, float]:
+    """Interval, in percent, for the score on *other problems* of the same kind; not what a rerun would print.
+
+    Wilson for one sample per problem, else the standard error over problems (Miller 2024, section 2.1).
+    """
+    from scipy.stats import binomtest, norm
+
+    size = measurement.problems
+    if measurement.samples == 1:
+        found = binomtest(sum(measurement.passes), size).proportion_ci(level, method="wilson")
+        return 100 * float(found.low), 100 * float(found.high)
+    rates = [passed / measurement.samples for passed in measurement.passes]
+    mean = sum(rates) / size
+    half = float(norm.ppf((1 + level) / 2)) * math.sqrt(sum((rate - mean) ** 2 for rate in rates) / (size - 1) / size)
+    return 100 * max(0.0, mean - half), 100 * min(1.0, mean + half)
+
+
 @lru_cache(maxsize=1024)
 def fit_beta(passes: tuple[int, ...], samples: int) -> tuple[float, float]:
     """(a, b) of the Beta prior on pass probabilities that maximises the beta-binomial likelihood (empirical Bayes)."""
     import numpy as np
     from scipy.optimize import minimize
-    from scipy.special import betaln
+    from scipy.special import betaln, digamma
 
     tally = Counter(passes)
     c = np.array(list(tally), dtype=float)
     weight = np.array(list(tally.values()), dtype=float)
 
-    def loss(logs: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    def loss(logs: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, list[float]]:
         a, b = np.exp(logs)
-        return -float((weight * (betaln(a + c, b + samples - c) - betaln(a, b))).sum())
+        both = digamma(a + b) - digamma(a + b + samples)
+        slope_a = (weight * (digamma(a + c) - digamma(a) + both)).sum()
+        slope_b = (weight * (digamma(b + samples - c) - digamma(b) + both)).sum()
+        value = (weight * (betaln(a + c, b + samples - c) - betaln(a, b))).sum()
+        return -float(value), [-float(a * slope_a), -float(b * slope_b)]
 
-    found = minimize(loss, np.log([0.3, 0.3]), method="L-BFGS-B", bounds=[(math.log(0.005), math.log(500))] * 2)
+    bounds = [(math.log(0.005), math.log(500))] * 2
+    # TNC needs no linear algebra library: L-BFGS-B spends 30 ms in threads that wait for each other.
+    found = minimize(loss, np.log([0.3, 0.3]), jac=True, method="TNC", bounds=bounds)
     a, b = np.exp(found.x)
     return float(a), float(b)
 
@@ -146,17 +183,15 @@ def fit_beta(passes: tuple[int, ...], samples: int) -> tuple[float, float]:
 def sampled_measured(passes: tuple[int, ...], samples: int, again: int) -> Rerun:
     """Count of a rerun with `again` samples, from `passes` of `samples` a problem: beta-binomial predictive."""
     import numpy as np
-    from scipy.special import betaln, gammaln
+    from scipy.stats import betabinom
 
     a, b = fit_beta(passes, samples)
     total = len(passes) * again
     length = 1 << total.bit_length()
-    k = np.arange(again + 1, dtype=float)
-    choose = gammaln(again + 1) - gammaln(k + 1) - gammaln(again - k + 1)
+    k = np.arange(again + 1)
     spectrum = np.ones(length // 2 + 1, dtype=complex)
     for c, problems in Counter(passes).items():
-        pa, pb = a + c, b + samples - c
-        spectrum *= np.fft.rfft(np.exp(choose + betaln(pa + k, pb + again - k) - betaln(pa, pb)), length) ** problems
+        spectrum *= np.fft.rfft(betabinom.pmf(k, again, a + c, b + samples - c), length) ** problems
     mass = np.clip(np.fft.irfft(spectrum, length)[: total + 1], 0.0, None)
     note = f"{samples} samples per problem, beta prior ({a:.2g}, {b:.2g}) fitted to them"
     return from_mass(mass.tolist(), 0, len(passes), again, MEASURED, note)

@@ -108,6 +108,7 @@ def test_equality_is_rarely_claimable() -> None:
     wide = equivalence(compare_counts(164, 8, 8), 2.0)
     assert not wide.equivalent
     assert wide.smallest_margin == pytest.approx(4.2, abs=0.05)
+    assert "minimal detectable difference" in wide.sentence
 
 
 def test_seed_noise_is_the_measure_of_an_effect() -> None:

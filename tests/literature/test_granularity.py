@@ -132,6 +132,15 @@ def test_printing_a_count_and_reading_it_back_includes_it(
         assert count in getattr(counts(text + "%", problems, samples), rule)
 
 
+@given(st.integers(0, 3279), st.sampled_from([1, 100]))
+def test_the_print_of_a_float_is_its_count(count: int, scale: int) -> None:
+    """Full-precision output, as a fraction or in percent, is read as the one count that it is a float of."""
+    text = repr(sum([scale * count / 3280 / 164] * 164))
+    sign = "%" if scale == 100 else ""
+    if "e" not in text:
+        assert count in counts(text + sign, 164, 20).rounded
+
+
 @given(totals, st.integers(0, 1000), st.lists(st.sampled_from(RULES), unique=True), st.sampled_from(RULES))
 def test_widening_a_rounding_rule_never_removes_a_count(
     sizes: tuple[int, int], ticks: int, rules: list[str], more: str

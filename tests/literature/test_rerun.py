@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import random
+from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from literature.classify import MATCHING, match
 from literature.rerun import (
     ASSUMED,
     MEASURED,
+    dispersion,
     flip_rates,
     greedy_assumed,
     greedy_measured,
+    other_problems,
     rerun_of,
     sampled_measured,
     widest,
@@ -84,6 +90,39 @@ def test_one_sample_tells_nothing_of_its_own_variance(build: Build) -> None:
     assert borrowed.identified
     assert borrowed.basis == alone.basis == ASSUMED
     assert moments(borrowed)[1] < moments(alone)[1]
+
+
+def test_other_problems_is_another_question(build: Build) -> None:
+    """The Wilson interval of 78/164 is 40.1 to 55.2: several times wider than what a greedy rerun prints."""
+    low, high = other_problems(build.greedy(78))
+    assert (low, high) == (pytest.approx(40.1, abs=0.05), pytest.approx(55.2, abs=0.05))
+    first, last = rerun_of(build.greedy(78)).interval()
+    assert high - low > 3 * 100 * (last - first) / 164
+    low, high = other_problems(build.sampled([0, 20] * 82, 20))
+    assert high - low == pytest.approx(2 * 1.96 * 100 * 0.5 / math.sqrt(163), rel=0.01)
+
+
+def test_common_shocks_show_in_the_dispersion() -> None:
+    """Independent problems give about 1; problems that fall together give far more; constant ones nothing."""
+    draw = random.Random(4)
+    independent = [[int(draw.random() < 0.5) for _ in range(164)] for _ in range(40)]
+    together = [[good] * 164 for good in (0, 1) * 20]
+    assert dispersion(independent) == pytest.approx(1, abs=0.5)
+    assert dispersion(together) > 100
+    assert math.isnan(dispersion([[1, 0]] * 3))
+
+
+def test_honest_reruns_are_rarely_ruled_out(build: Build) -> None:
+    """Of 30 reruns with twenty samples of settings measured with twenty, one at most is ruled out."""
+    rng = np.random.default_rng(7)
+    kinds: Counter[str] = Counter()
+    for _ in range(30):
+        p = rng.beta(0.051, 0.057, 164)
+        one = build.sampled([int(count) for count in rng.binomial(20, p)], 20)
+        again = rng.binomial(20, p).sum() / 32.8
+        kinds[match(one, build.score(f"{again:.1f}", decoding="sampled", samples="20")).kind] += 1
+    assert kinds["ruled out"] <= 1
+    assert sum(kinds[kind] for kind in MATCHING) >= 25
 
 
 def test_intervals_hold_what_they_promise() -> None:
