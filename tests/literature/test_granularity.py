@@ -74,6 +74,20 @@ def test_ties_are_accepted_from_both_sides() -> None:
     assert 41 in counts("1.3", 164, 20).rounded
 
 
+def test_known_cases_of_the_grim_test() -> None:
+    """The example data of R's `scrutiny`: 8 of 12 means do not fit their sample size."""
+    cases = (
+        *(("7.22", 32), ("4.74", 25), ("5.23", 29), ("2.57", 24), ("6.77", 27), ("2.68", 28)),
+        *(("7.01", 29), ("7.38", 26), ("3.14", 27), ("6.89", 31), ("5.00", 25), ("0.24", 28)),
+    )
+    found = [possible(mean + "%", 100 * size) for mean, size in cases]
+    assert found[:4] == [True, False, False, False]
+    assert found.count(False) == 8
+    assert not possible("5.19%", 100 * 28)
+    ratios = [1 - float(coverage(100 * size, 1, 2)) for _, size in cases]
+    assert sum(ratios) / 12 == pytest.approx(0.724, abs=0.001)
+
+
 def test_trailing_zeros_count() -> None:
     """28 and 28.0 are different statements: 28.2 prints as 28 but not as 28.0."""
     assert counts("28", 1000).rounded == tuple(range(275, 286))
