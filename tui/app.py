@@ -109,10 +109,10 @@ class ScoretraceApp(Commanded, App[int]):
             problem = self._attempt(lambda: self.desk.open_study(study))
         self.push_screen("runs" if self.desk.study is None else "literature")
         self.set_interval(TICK, self.drain)
+        if self._autostart and self.desk.study is not None:
+            self.call_after_refresh(self.start_run)
         if problem:
             self.call_after_refresh(self.say, problem, warning=True)
-        elif self._autostart and self.desk.study is not None:
-            self.call_after_refresh(self.start_run)
 
     # the clock
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cache.store import Run, StoredGeneration
+from literature.errors import LiteratureError
 from literature.records import ReportedScore
 from tui.matches import Matches
 from tui.reading import Entry, Literature, concerns
@@ -48,12 +49,18 @@ class Desk:
         return self.study.name if self.study else ""
 
     def open_study(self, study: Study) -> None:
-        """Take up another study; its tables are added to the literature. `LiteratureError` names a table that fails."""
+        """Take up another study and its tables; `LiteratureError` names one that fails, after all others are read."""
         self.study = study
+        problems: list[LiteratureError] = []
         for table in study.tables:
             if table not in self.literature.names:
-                self.literature.add(table)
+                try:
+                    self.literature.add(table)
+                except LiteratureError as error:
+                    problems.append(error)
         self._rebind()
+        if problems:
+            raise problems[0]
 
     def add_table(self, name: str) -> int:
         """Add a table; how many scores it holds."""

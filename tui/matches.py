@@ -79,6 +79,11 @@ class Matches:
         """The matrix's columns for a model."""
         return self._reported.get(model, ())
 
+    @property
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """Reported model name -> the study's names of the same model."""
+        return self._names
+
     def cell(self, configuration: str, reported: str) -> Match | None:
         """A cell; None before anything was judged."""
         return self._cells.get((configuration, reported))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -158,14 +157,3 @@ def stated(score: ReportedScore) -> str:
         words.append(f"n={samples}")
     words += [f"{_AXES.get(axis, axis)} {value}" for axis, value in said.items() if value]
     return "states " + ", ".join(words) if words else "no settings stated"
-
-
-def paired(gained: int, lost: int, problems: int) -> str:
-    """The flips between two configurations in one sentence: counts, difference in points, exact McNemar p."""
-    flipped = gained + lost
-    if not flipped:
-        return "no problem flips"
-    tail = sum(math.comb(flipped, count) for count in range(min(gained, lost) + 1))
-    p = min(1.0, 2 * tail / 2**flipped)
-    points = 100 * (gained - lost) / problems
-    return f"gained {gained}, lost {lost}, {points:+.1f} points, exact p={p:.2g}"

@@ -33,7 +33,7 @@ async def test_the_matrix_shows_class_and_signed_difference():
     app, _ = running()
     async with app.run_test(size=(80, 24)) as pilot:
         await until_shown(pilot, "48/164")
-        await until_shown(pilot, "●")
+        await settled(pilot, lambda: not app.desk.matches.busy, "all matches")
         first = next(text for text in drawn(app) if "48/164" in text)
         assert "✗ +20.2" in first and "●" in first and "✗ -19.6" in first
         third = next(text for text in drawn(app) if "20..124/164" in text)
@@ -193,3 +193,27 @@ async def test_rows_are_repainted_as_events_come():
         await until_shown(pilot, "48..112/164")
         session.events += whole[len(session.events) :]
         await until_shown(pilot, "48/164")
+
+
+async def test_findings_show_effects_and_what_is_identified():
+    """f works out paired effects against the configuration under the cursor, and one line per source."""
+    app, _ = running(tuple(30 + 3 * (index % 5) for index in range(16)), last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "16/16")
+        await pilot.press("f")
+        await until_shown(pilot, "Effects of settings")
+        text = app.screen.query_one("#view").text
+        row = next(line for line in text.splitlines() if line.startswith("decoding"))
+        assert "T=0.2" in row and "○" in row and "8 pairs" in row
+        assert "[21]" in text and "effective number of settings" in text
+        await pilot.press("escape")
+        await until_shown(pilot, "9.1 [16]")
+
+
+async def test_findings_need_something_finished():
+    """The key says why not."""
+    app, _ = running((48,), last=30)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "30..164/164")
+        await pilot.press("f")
+        await until_shown(pilot, "No configuration is finished yet.")

@@ -24,6 +24,7 @@ from tui.app import ScoretraceApp
 from tui.commands import Commanded
 from tui.parts import Parts
 from tui.screens.configuration import ConfigurationScreen
+from tui.screens.findings import FindingsScreen
 from tui.screens.grid import GridScreen
 from tui.screens.literature import LiteratureScreen
 from tui.screens.problem import ProblemScreen
@@ -191,7 +192,10 @@ async def test_the_palette_knows_every_command_noun_first():
         await settled(pilot, lambda: app.theme == "scoretrace-light", "the light theme")
 
 
-SCREENS = (LiteratureScreen, GridScreen, RunScreen, ReportScreen, RunsScreen, ConfigurationScreen, ProblemScreen)
+SCREENS = (
+    LiteratureScreen, GridScreen, RunScreen, ReportScreen, RunsScreen, ConfigurationScreen, ProblemScreen,
+    FindingsScreen,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("screen", [*SCREENS, ScoretraceApp])

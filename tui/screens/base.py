@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from tui.commands import Command, Commanded, bindings
-from tui.widgets.bars import KeyLine, TextLine, TitleBar
+from tui.widgets.bars import KeyLine, StatusLine, TitleBar
 from tui.widgets.pieces import Piece
 from tui.widgets.rows import dress_all
 
@@ -39,7 +39,7 @@ class BaseScreen(Commanded, Screen[None]):
         yield TitleBar(self.PLACE)
         yield from self.body()
         yield Input(id="filter", placeholder="filter", classes="hidden")
-        yield TextLine(id="status")
+        yield StatusLine(id="status")
         yield KeyLine((*self.TABLE, *self.root.KEY_LINE, HELP))
 
     def body(self) -> ComposeResult:
@@ -77,12 +77,12 @@ class BaseScreen(Commanded, Screen[None]):
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """One sentence on the status line."""
-        self.query_one("#status", TextLine).show(Piece(" "), Piece(text, "against" if warning else "text"))
+        self.query_one("#status", StatusLine).show(Piece(" "), Piece(text, "against" if warning else "text"))
 
     @property
     def said(self) -> str:
         """What the status line shows."""
-        return self.query_one("#status", TextLine).text.strip()
+        return self.query_one("#status", StatusLine).text.strip()
 
     def do_help(self) -> None:
         """Show the keys."""

@@ -9,10 +9,10 @@ from textual import on
 from textual.app import ComposeResult
 
 from tui.commands import Command, bindings
-from tui.reading import paired
+from tui.findings import compared
 from tui.screens.base import BaseScreen, numbered
 from tui.state import Problem, flips
-from tui.widgets.bars import TextLine
+from tui.widgets.bars import StatusLine, TextLine
 from tui.widgets.pieces import Piece, cell
 from tui.widgets.rows import RowList
 
@@ -50,7 +50,7 @@ class ConfigurationScreen(BaseScreen):
     def body(self) -> ComposeResult:
         """What it is, what it is compared with, the problems."""
         yield TextLine(id="what")
-        yield TextLine(id="against")
+        yield StatusLine(id="against")
         yield TextLine(id="head", classes="head")
         yield RowList(self._paint, id="problems", empty="No problem to show: f shows others.")
 
@@ -75,7 +75,7 @@ class ConfigurationScreen(BaseScreen):
             Piece(score.configuration.label),
             Piece(f"   {score.text}", "agree bold"),
         )
-        self.query_one("#against", TextLine).show(*self._against())
+        self.query_one("#against", StatusLine).show(*self._against())
         self.query_one("#head", TextLine).show(
             cell("  problem", 17, "muted"), cell("outcome", 15, "muted"), cell("tokens", 7, "muted", right=True),
             Piece("  "), cell("end", 7, "muted"), *((cell("flip", 7, "muted"),) if self.other else ()),
@@ -100,8 +100,7 @@ class ConfigurationScreen(BaseScreen):
             ]
         state = self.root.desk.state
         other = state.scores[self.other]
-        gained = sum(flip == "gained" for flip in self._flips.values())
-        text = paired(gained, len(self._flips) - gained, len(self._problems))
+        text = compared(state.scores[self.key], other)
         return [Piece(f" {text} "), Piece(f"against {other.text} {other.configuration.label}", "muted")]
 
     def _order(self) -> list[str]:

@@ -17,7 +17,7 @@ from tui.widgets.bars import TextLine
 from tui.widgets.matrix import Layout, header, lay_out, row
 from tui.widgets.pieces import Piece, bar, cell
 from tui.widgets.rows import RowList
-from tui.widgets.text import Line, TextView
+from tui.widgets.text import Line, TextView, wrap
 
 SORTS = ("grid order", "nearest match first", "highest score first")
 HOLD_SECONDS = 6.0
@@ -39,6 +39,7 @@ class RunScreen(BaseScreen):
         Command("d", "detach", "detach", "Run: detach", "Leave the app; the run goes on without it.", True),
         Command("o", "sort", "sort", "Matrix: sort", "Sort by grid order, nearest match, or score."),
         Command("slash", "filter", "filter", "Matrix: filter", "Show only configurations with these axis values."),
+        Command("f", "findings", "findings", "Findings: show", "Effects of settings, and what sources point to."),
         Command(
             "h,left", "left", "", "Matrix: reported score to the left", "Choose the reported score to the left.", True
         ),
@@ -194,7 +195,8 @@ class RunScreen(BaseScreen):
                 lines.append([Piece(f"note: {note.text}", "open")])
         if [list(found) for found in lines] != view.lines:
             view.show(lines)
-            view.styles.height = min(4, len(lines))
+            room = max(10, self.size.width - 3)
+            view.styles.height = min(5, sum(len(wrap(found, room)) for found in lines))
             view.display = bool(lines)
 
     def _explain(self) -> None:
@@ -305,6 +307,16 @@ class RunScreen(BaseScreen):
         from tui.screens.configuration import ConfigurationScreen
 
         self.app.push_screen(ConfigurationScreen(self.rows.key))
+
+    def why_not_findings(self) -> str:
+        """Something must be finished."""
+        return "" if self.root.desk.state.finished else "No configuration is finished yet."
+
+    def do_findings(self) -> None:
+        """Against the configuration under the cursor."""
+        from tui.screens.findings import FindingsScreen
+
+        self.app.push_screen(FindingsScreen(self.rows.key))
 
     def why_not_pause(self) -> str:
         """Only a live run can be paused."""

@@ -14,6 +14,7 @@ from tui.commands import Command
 from tui.theme import Look
 from tui.widgets.pieces import Piece, cell
 from tui.widgets.rows import line
+from tui.widgets.text import wrap
 
 PLACES = (("1", "literature", "Literature"), ("2", "grid", "Grid"), ("3", "run", "Run"), ("4", "report", "Report"),
           ("5", "runs", "Runs"))  # fmt: skip
@@ -83,6 +84,29 @@ class TextLine(Widget):
         if y:
             return Strip([Segment(" " * width, self.rich_style)], width)
         return line(self._pieces, width, self.look, self.rich_style)
+
+
+class StatusLine(TextLine):
+    """One sentence; one that is longer than the terminal is wide takes up to three lines."""
+
+    def show(self, *pieces: Piece) -> None:
+        """Show a sentence."""
+        super().show(*pieces)
+        self._fit()
+
+    def on_resize(self) -> None:
+        """Another width, other lines."""
+        self._fit()
+
+    def _fit(self) -> None:
+        lines = len(wrap(self._pieces, self.size.width)) if self.size.width else 1
+        self.styles.height = max(1, min(3, lines))
+
+    def render_line(self, y: int) -> Strip:
+        """One of the lines."""
+        width = self.size.width
+        lines = wrap(self._pieces, width)
+        return line(lines[y] if y < len(lines) else (), width, self.look, self.rich_style)
 
 
 class KeyLine(Static):

@@ -61,7 +61,7 @@ def lay_out(scores: Sequence[Score], columns: Sequence[ReportedScore], width: in
     cell_width = max([CELL, *(len(column.label) + 1 for column in columns)])
     cell_width = min(cell_width, 14)
     shown = max(1, (width - used) // cell_width) if columns else 0
-    first = max(0, min(first, len(columns) - shown, chosen), chosen - shown + 1)
+    first = max(0, min(first, len(columns) - shown, chosen), chosen - shown + 1) if shown else 0
     return Layout(axes, fixed, score_width, cell_width, first, shown)
 
 

@@ -82,6 +82,21 @@ def bar(done: int, total: int, width: int) -> list[Piece]:
     return [Piece("━" * full, "agree"), Piece("─" * (width - full), "muted")]
 
 
+def interval(low: float, middle: float, high: float, reach: float, width: int, role: str) -> list[Piece]:
+    """An interval on a line from -`reach` to `reach`, `│` at 0, `○` in the middle."""
+
+    def place(value: float) -> int:
+        return max(0, min(width - 1, round((value + reach) / (2 * reach) * (width - 1))))
+
+    cells = [("·", "muted")] * width
+    for index in range(place(low), place(high) + 1):
+        cells[index] = ("─", role)
+    zero = place(0.0)
+    cells[zero] = ("┼", role) if cells[zero][0] == "─" else ("│", "muted")
+    cells[place(middle)] = ("○", role)
+    return _joined(cells)
+
+
 def _joined(cells: Sequence[tuple[str, str]]) -> list[Piece]:
     found: list[Piece] = []
     for text, role in cells:
