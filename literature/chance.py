@@ -66,17 +66,24 @@ def finished(measurement: Measurement) -> bool:
     return sum(measurement.judged) >= measurement.problems * measurement.samples
 
 
-def chance_match(reported: ReportedScore, measurements: Iterable[Measurement], kind: str) -> Chance | None:
+def chance_match(
+    reported: ReportedScore,
+    measurements: Iterable[Measurement],
+    kind: str,
+    *,
+    within: Mapping[str, float] | None = None,
+) -> Chance | None:
     """Chance that a number unrelated to these configurations would match one of them in class `kind` or better.
 
     `measurements` are those of one model on one benchmark; unfinished ones are left out; None when none is finished.
+    `within` maps configuration ids to E[p(1-p)] borrowed from siblings, as for `matching.verdicts`.
     """
     done = [measurement for measurement in measurements if finished(measurement)]
     if not done or kind not in MATCHING:
         return None
     rule, number, claimed = RULE_OF[kind], printed(reported.value), stated_samples(reported)
-    decimals = min(number.decimals, 4)
-    spans = merge(span for one in done for span in acceptance(one, rule, decimals, claimed))
+    decimals, known = min(number.decimals, 4), within or {}
+    spans = merge(span for one in done for span in acceptance(one, rule, decimals, claimed, known.get(one.id)))
     scores = [Fraction(sum(one.passes), one.problems * one.samples) for one in done]
     least, most = min(scores), max(scores)
     low, high = (round(share * 100 * 10**decimals) for share in (least, most))
@@ -96,10 +103,12 @@ def _prints(number: Printed, problems: int) -> bool:
     return first <= last
 
 
-def acceptance(measurement: Measurement, rule: str, decimals: int, claimed: int | None) -> tuple[Ticks, ...]:
+def acceptance(
+    measurement: Measurement, rule: str, decimals: int, claimed: int | None, within: float | None = None
+) -> tuple[Ticks, ...]:
     """The printed values that a finished configuration accepts, as closed spans of 10**-`decimals` percent."""
-    if rule == WITHIN and (measurement.greedy or measurement.samples >= 2):
-        rerun = rerun_of(measurement, claimed or 1)
+    rerun = rerun_of(measurement, claimed or 1, within=within) if rule == WITHIN else None
+    if rerun is not None and rerun.identified:
         first, last = rerun.interval()
         return ((_tick(first, rerun.total, decimals)[0], _tick(last, rerun.total, decimals)[1]),)
     reach = 0 if rule == PRINTED or not measurement.greedy else 1

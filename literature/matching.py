@@ -139,7 +139,7 @@ def _verdict(score: ReportedScore, context: _Context) -> ClaimVerdict:
     tally = Counter(found.kind for found in matches)
     matching = sum(tally[kind] for kind in MATCHING)
     best = best_rule(tally)
-    chance = chance_match(score, own, best) if best else None
+    chance = chance_match(score, own, best, within=context.within) if best else None
     beside = context.misfit(score)
     unsearched = _unsearched(own)
     identified = score.id in context.identified
@@ -200,7 +200,7 @@ def _misattributions(score: ReportedScore, same: Collection[str], context: _Cont
         if not strong:
             continue
         kind = min((hit.kind for _, hit in strong), key=KINDS.index)
-        chance = chance_match(score, others, kind)
+        chance = chance_match(score, others, kind, within=context.within)
         labels = tuple(one.id for one, _ in strong)
         worth = f"; {chance.sentence}" if chance else ""
         yield Misattribution(

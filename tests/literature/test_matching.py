@@ -141,6 +141,16 @@ def test_acceptance_agrees_with_the_classes(build: Build) -> None:
         assert inside == (kind in ("exact", "rounding", "within noise")) or cut_off
 
 
+def test_a_borrowed_variance_widens_the_chance(build: Build) -> None:
+    """One sample at T>0 accepts only what it prints; with its siblings' variance, an interval."""
+    ones = [build.sampled([1] * count + [0] * (164 - count), 1, id=f"c{count}") for count in (40, 90)]
+    score = build.score("24.4", **N20)
+    alone, borrowed = (chance_match(score, ones, "within noise", within=known) for known in (None, {"c40": 0.03}))
+    assert alone is not None and borrowed is not None
+    assert alone.everywhere == pytest.approx(2 / 1001)
+    assert borrowed.everywhere > 10 * alone.everywhere
+
+
 def test_placebo_shifts(build: Build) -> None:
     """Values that sit on the measured scores match more often than the same values shifted."""
     claims = [(build.score(f"{100 * k / 164:.1f}", **GREEDY), [build.greedy(k)]) for k in (20, 57, 90, 133)]
