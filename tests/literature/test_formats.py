@@ -239,10 +239,10 @@ def test_one_bad_table_of_a_document_does_not_hide_the_others(tmp_path: Path) ->
 )
 def test_a_megabyte_without_meaning_is_refused_at_once(tmp_path: Path, name: str, text: str) -> None:
     """Huge cells, nesting and unclosed constructs cost no more than a moment."""
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(TableError):
         read(tmp_path, name, text)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 PIECES = st.sampled_from(

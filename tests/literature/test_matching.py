@@ -105,10 +105,10 @@ def test_matching_is_fast(build: Build) -> None:
     score = build.score("48.9", **N20)
     for one in (build.greedy(80), build.greedy(16, judged=100), build.sampled([5] * 164, 20, judged=[10] * 164)):
         match(one, score)
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(200):
             match(one, score)
-        assert (time.perf_counter() - start) / 200 < 0.001
+        assert (time.process_time() - start) / 200 < 0.001
 
 
 def test_chance_match_by_hand(build: Build) -> None:
