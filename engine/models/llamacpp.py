@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ _keep_alive: list[Any] = []
 
 @functools.cache
 def _library() -> Any:
-    """The binding, with llama.cpp's log kept in memory instead of on stderr."""
+    """The binding, with llama.cpp's log kept in memory instead of on stderr, and no debugger run on an abort."""
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     try:
         import llama_cpp
     except (ImportError, OSError, RuntimeError) as error:
@@ -98,17 +100,34 @@ def quantise(source: Path, target: Path, precision: str, threads: int) -> None:
         raise ModelError(f"llama.cpp could not turn {source} into {precision}: {last_log_lines()}")
 
 
+def padded(slot_tokens: int) -> int:
+    """The length that a slot really has: llama.cpp's KV cache grows by 256 tokens."""
+    return -(-slot_tokens // 256) * 256
+
+
+def _parts(length: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each micro-batch of a prompt; never a single token at the end, which has kernels of its own."""
+    start = 0
+    while start < length:
+        end = min(start + MICRO_BATCH, length)
+        if length - end == 1:
+            end -= 1
+        yield start, end
+        start = end
+
+
 class LlamaDecoder:
     """One model file in memory, and after `shape` a context of `width` slots plus the prefill sequence.
 
-    `threads` are compute threads; `gpu_layers` < 0 means all. `ModelError` when llama.cpp cannot load the file.
+    `threads` are compute threads; they never change a token as long as `flash_attention` is off where the CPU computes
+    (there it splits long contexts over the threads, and is slower). `ModelError` when llama.cpp cannot load the file.
     Not safe to call from two threads at once.
     """
 
-    def __init__(self, path: Path, *, threads: int, gpu_layers: int = -1) -> None:
+    def __init__(self, path: Path, *, threads: int, gpu_layers: int = 0, flash_attention: bool = False) -> None:
         self._lib = lib = _library()
         self._context: Any = None
-        self._threads = threads
+        self.threads = threads
         params = lib.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
         _log.clear()
@@ -123,15 +142,15 @@ class LlamaDecoder:
         self.end_tokens = frozenset(t for t in range(self.n_vocab) if lib.llama_vocab_is_eog(self._vocab, t))
         self._pieces: dict[int, bytes] = {}
         self.width = self.slot_tokens = 0
-        self.flash_attention = True
+        self.flash_attention = flash_attention
 
     def shape(self, width: int, slot_tokens: int) -> None:
         """Make room for `width` sequences of up to `slot_tokens` tokens; what slots held before is gone."""
         self._free_context()
-        self._context = self._new_context(width, slot_tokens, flash=True)
-        self.flash_attention = bool(self._context)
-        if not self._context:
-            self._context = self._new_context(width, slot_tokens, flash=False)
+        self._context = self._new_context(width, slot_tokens)
+        if not self._context and self.flash_attention:
+            self.flash_attention = False
+            self._context = self._new_context(width, slot_tokens)
         if not self._context:
             raise ModelError(
                 f"llama.cpp cannot make {width} slots of {slot_tokens} tokens: {last_log_lines()}; "
@@ -144,15 +163,14 @@ class LlamaDecoder:
         self._step = self._batch(width, slots=range(width))
         self._prompt = self._batch(MICRO_BATCH, slots=[width] * MICRO_BATCH)
 
-    def _new_context(self, width: int, slot_tokens: int, flash: bool) -> Any:
+    def _new_context(self, width: int, slot_tokens: int) -> Any:
         lib = self._lib
         params = lib.llama_context_default_params()
-        per_slot = -(-slot_tokens // 256) * 256
         params.n_seq_max = width + 1
-        params.n_ctx = per_slot * (width + 1)
+        params.n_ctx = padded(slot_tokens) * (width + 1)
         params.n_batch = params.n_ubatch = max(MICRO_BATCH, width)
-        params.n_threads = params.n_threads_batch = self._threads
-        params.flash_attn_type = int(flash)
+        params.n_threads = params.n_threads_batch = self.threads
+        params.flash_attn_type = int(self.flash_attention)
         params.kv_unified = False
         if hasattr(params, "n_outputs_max"):
             params.n_outputs_max = width + 1
@@ -183,8 +201,8 @@ class LlamaDecoder:
             raise ModelError("a prompt without tokens cannot be continued; check the template")
         lib, (batch, tokens, positions) = self._lib, self._prompt
         lib.llama_memory_seq_rm(self._memory, self.width, -1, -1)
-        for start in range(0, len(prompt), MICRO_BATCH):
-            part = prompt[start : start + MICRO_BATCH]
+        for start, end in _parts(len(prompt)):
+            part = prompt[start:end]
             batch.n_tokens = len(part)
             tokens[: len(part)] = part
             positions[: len(part)] = range(start, start + len(part))

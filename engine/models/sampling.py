@@ -21,6 +21,7 @@ VERSION = "splitmix64/1"
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
+_BLOCK = 512
 
 
 def _mix(state: int) -> int:
@@ -42,9 +43,7 @@ def choose(row: Logits, decoding: Decoding, stream: int, position: int) -> int:
     if decoding.greedy:
         return best
     tokens, weights = nucleus(row, decoding)
-    cumulative = np.cumsum(weights, dtype=np.float64)
-    drawn = int(np.searchsorted(cumulative, uniform(stream, position) * cumulative[-1], side="right"))
-    return int(tokens[min(drawn, len(tokens) - 1)])
+    return int(tokens[_draw(weights, uniform(stream, position))])
 
 
 def choose_all(
@@ -63,21 +62,23 @@ def nucleus(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[
     top_k keeps every token that ties with the k-th, then top_p the smallest set whose share of what is left is at
     least top_p; never fewer than one token.
     """
-    scaled = row / np.float32(decoding.temperature)
-    best = scaled.max()
-    weights = np.exp(scaled - best)
+    below = row / np.float32(decoding.temperature)
+    below -= below.max()
+    # Below e^-80 float32 turns subnormal, which is slow and, next to a best weight of 1, changes nothing.
+    weights = np.maximum(below, np.float32(-80))
+    np.exp(weights, out=weights)
     top_k = decoding.top_k if 0 < decoding.top_k < len(row) else 0
     if not top_k and decoding.top_p >= 1.0:
         return np.arange(len(row)), weights
     total = 0.0 if top_k else float(np.sum(weights, dtype=np.float64))
     # The nucleus nearly always lies within a few logits of the best: sort those, and widen only when they fall short.
     for reach in (4.0, 8.0, 16.0, np.inf):
-        near = np.flatnonzero(scaled >= best - np.float32(reach))
+        near = np.flatnonzero(below >= np.float32(-reach))
         if top_k and len(near) < top_k and len(near) < len(row):
             continue
-        order = near[np.argsort(-scaled[near], kind="stable")]
+        order = near[np.argsort(-below[near], kind="stable")]
         if top_k:
-            order = order[: _last_tie(scaled[order], top_k)]
+            order = order[: _last_tie(below[order], top_k)]
             total = float(np.sum(weights[order], dtype=np.float64))
         cumulative = np.cumsum(weights[order], dtype=np.float64)
         if top_k or cumulative[-1] >= decoding.top_p * total or reach == np.inf:
@@ -87,6 +88,17 @@ def nucleus(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[
     count = int(np.searchsorted(cumulative, decoding.top_p * total, side="left")) + 1
     kept = order[: min(count, len(order))]
     return kept, weights[kept]
+
+
+def _draw(weights: NDArray[np.float32], share: float) -> int:
+    """The first index at which the running sum of weights exceeds `share` of their total, by blocks."""
+    starts = np.arange(0, len(weights), _BLOCK)
+    blocks = np.cumsum(np.add.reduceat(weights, starts, dtype=np.float64))
+    wanted = share * blocks[-1]
+    block = min(int(np.searchsorted(blocks, wanted, side="right")), len(starts) - 1)
+    before = blocks[block - 1] if block else 0.0
+    inside = before + np.cumsum(weights[starts[block] : starts[block] + _BLOCK], dtype=np.float64)
+    return int(starts[block]) + min(int(np.searchsorted(inside, wanted, side="right")), len(inside) - 1)
 
 
 def _last_tie(descending: Logits, k: int) -> int:

@@ -1,9 +1,11 @@
-"""A decoder without a model file, and the small real model where it is installed."""
+"""A decoder without a model file, tiny GGUF files, and the small real model where it is installed."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,17 +24,15 @@ class FakeDecoder:
     Token t is the letter chr(97 + t % 26), token 5 a newline, tokens 40 and up are bytes of a two-byte character.
     """
 
-    end_tokens = frozenset({END})
-
     def __init__(self, width: int, slot_tokens: int = 10_000) -> None:
         self.width, self.slot_tokens = width, slot_tokens
+        self.end_tokens = frozenset({END})
         self.slots: list[list[int]] = [[] for _ in range(width)]
         self.prefilled: list[int] = []
         self.prefills = self.steps = 0
         self._buffer = np.zeros((width, VOCABULARY), dtype=np.float32)
 
-    @staticmethod
-    def logits(sequence: Sequence[int]) -> Logits:
+    def logits(self, sequence: Sequence[int]) -> Logits:
         """Logits [VOCABULARY] after a sequence."""
         seed = int.from_bytes(hashlib.sha256(bytes(t % 256 for t in sequence)).digest()[:8], "big")
         return (np.random.default_rng(seed).random(VOCABULARY, dtype=np.float32) * 6).astype(np.float32)
@@ -64,6 +64,44 @@ class FakeDecoder:
         if token >= 40:
             return b"\xc3" if token % 2 else b"\xa9"
         return bytes([97 + token % 26])
+
+
+class MemoryFacts:
+    """Facts in a dictionary, as the store keeps them."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, dict[str, object]] = {}
+
+    def fact(self, key: str) -> dict[str, object] | None:
+        return self.kept.get(key)
+
+    def put_fact(self, key: str, body: Mapping[str, object]) -> None:
+        self.kept[key] = dict(body)
+
+
+def gguf_bytes(metadata: Mapping[str, str | int] | None = None, tensors: int = 2, version: int = 3) -> bytes:
+    """A whole GGUF file with `tensors` f32 tensors of 8 weights and no vocabulary."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+
+    pairs = {"general.architecture": "llama", "general.file_type": 0, **(metadata or {})}
+    out = b"GGUF" + struct.pack("<IQQ", version, tensors, len(pairs))
+    for key, value in pairs.items():
+        out += text(key)
+        out += struct.pack("<I", 8) + text(value) if isinstance(value, str) else struct.pack("<II", 4, value)
+    for index in range(tensors):
+        out += text(f"t{index}") + struct.pack("<IQIQ", 1, 8, 0, index * 32)
+    out += bytes(-len(out) % 32)
+    return out + bytes(32 * tensors)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A small, whole GGUF file."""
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(gguf_bytes())
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ModelError
+from engine.models.decoder import Logits
 from engine.models.schedule import generate
 from engine.protocols import STOPS, Generation, Request
 from engine.settings import Decoding
@@ -120,13 +121,13 @@ def test_requests_are_read_only_as_slots_become_free() -> None:
     """An endless stream of requests is fine: four slots hold four requests, and one more is read for each that ends."""
     read = 0
 
-    def endless() -> object:
+    def endless() -> Iterator[Request]:
         nonlocal read
         while True:
             read += 1
             yield Request(str(read), (read % 7,), GREEDY, 9, 0)
 
-    replies = generate(FakeDecoder(4), endless())  # type: ignore[arg-type]
+    replies = generate(FakeDecoder(4), endless())
     for taken in range(1, 6):
         next(replies)
         assert read <= 4 + taken
@@ -147,9 +148,8 @@ def test_text_is_decoded_across_tokens() -> None:
     """A character split over two tokens appears once both are there; half a character at the end is shown as U+FFFD."""
 
     class Accents(FakeDecoder):
-        @staticmethod
-        def logits(sequence: Sequence[int]) -> object:
-            row = FakeDecoder.logits(sequence)
+        def logits(self, sequence: Sequence[int]) -> Logits:
+            row = super().logits(sequence)
             row[41 if len(sequence) % 2 else 42] = 99.0
             return row
 
@@ -159,8 +159,8 @@ def test_text_is_decoded_across_tokens() -> None:
         seen.append(text)
         return False
 
-    even = _reply(Accents(1), [Request("a", (1,), GREEDY, 4, 0, note)])["a"]  # type: ignore[arg-type]
-    odd = _reply(Accents(1), [Request("a", (1,), GREEDY, 3, 0)])["a"]  # type: ignore[arg-type]
+    even = _reply(Accents(1), [Request("a", (1,), GREEDY, 4, 0, note)])["a"]
+    odd = _reply(Accents(1), [Request("a", (1,), GREEDY, 3, 0)])["a"]
     assert even.text == "éé"
     assert seen == ["é", "éé"]
     assert odd.text == "é�"
