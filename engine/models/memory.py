@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cache.gguf import Header
 
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
 _RESERVE = 256 << 20
 """Bytes left to the rest of the process and the system."""
 
@@ -48,16 +49,18 @@ def needed(header: Header, width: int, slot_tokens: int, micro_batch: int = 512)
 
 def available_memory() -> int:
     """Bytes that can still be taken on this machine: free and reclaimable memory, or what the control group leaves."""
-    left = [_meminfo("MemAvailable"), *_control_group()]
-    return min(value for value in left if value is not None) if any(left) else 1 << 62
+    left = [_meminfo("MemAvailable"), *_left_by_control_groups()]
+    return min((value for value in left if value is not None), default=1 << 62)
 
 
 def usable_cores() -> int:
     """Cores that this process may run on: the affinity mask, or the control group's quota where that is smaller."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    words = (_read(Path("/sys/fs/cgroup/cpu.max")) or "max").split()
-    if words[0].isdigit() and len(words) == 2:
-        cores = min(cores, max(1, int(words[0]) // int(words[1])))
+    for folder in _groups("cpu"):
+        words = (_read(folder / "cpu.max") or "").split()
+        words = words or [_read(folder / f"cpu.cfs_{name}_us") or "" for name in ("quota", "period")]
+        if len(words) == 2 and words[0].isdigit() and words[1].isdigit() and int(words[1]):
+            cores = min(cores, max(1, int(words[0]) // int(words[1])))
     return cores
 
 
@@ -68,17 +71,27 @@ def _meminfo(name: str) -> int | None:
     return None
 
 
-def _control_group() -> list[int]:
-    """What a memory limit of version 2 or 1 leaves, reclaimable file cache counted as free."""
+def _left_by_control_groups() -> list[int]:
+    """What each memory limit leaves, reclaimable file cache counted as free (control groups of version 2, then 1)."""
     found = []
-    for folder, limit_name, used_name in (
-        (Path("/sys/fs/cgroup"), "memory.max", "memory.current"),
-        (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
-    ):
-        limit, used = _read(folder / limit_name), _read(folder / used_name)
-        if limit and used and limit.isdigit() and int(limit) < 1 << 60:
-            statistics = dict(line.split() for line in (_read(folder / "memory.stat") or "").splitlines())
-            found.append(max(0, int(limit) - int(used) + int(statistics.get("inactive_file", 0))))
+    for folder in _groups("memory"):
+        for limit_name, used_name in (("max", "current"), ("limit_in_bytes", "usage_in_bytes")):
+            limit, used = _read(folder / f"memory.{limit_name}"), _read(folder / f"memory.{used_name}")
+            if limit and used and limit.isdigit() and int(limit) < 1 << 60:
+                statistics = dict(line.split() for line in (_read(folder / "memory.stat") or "").splitlines())
+                found.append(max(0, int(limit) - int(used) + int(statistics.get("inactive_file", 0))))
+    return found
+
+
+def _groups(controller: str) -> list[Path]:
+    """Folders of the control groups that this process is in, for one controller; some may not exist."""
+    found = []
+    for line in (_read(Path("/proc/self/cgroup")) or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            found += [_CONTROL_GROUPS, _CONTROL_GROUPS / path.strip("/")]
+        elif controller in controllers.split(","):
+            found += [_CONTROL_GROUPS / controller, _CONTROL_GROUPS / controller / path.strip("/")]
     return found
 
 
