@@ -21,6 +21,10 @@ from engine.sandbox import kernel, seccomp, wire
 
 SOURCE_NAME = "<string>"
 _FILES = 64
+LIMITED = (
+    resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE,
+    resource.RLIMIT_NOFILE, resource.RLIMIT_CORE, resource.RLIMIT_STACK,
+)  # fmt: skip
 
 
 class Silence(io.StringIO):
@@ -75,18 +79,11 @@ def _take_limits(job: dict[str, Any]) -> None:
         os.setsid()
     with contextlib.suppress(OSError):
         kernel.prctl(kernel.PR_SET_PDEATHSIG, 9)
-    wanted = {
-        resource.RLIMIT_AS: job["base"] + job["memory"],
-        resource.RLIMIT_CPU: int(job["cpu"]) + 2,
-        resource.RLIMIT_FSIZE: 0,
-        resource.RLIMIT_NOFILE: _FILES,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_STACK: 8 << 20,
-    }
-    if job["processes"]:
-        wanted[resource.RLIMIT_NPROC] = job["processes"]
-    for which, value in wanted.items():
+    values = (job["base"] + job["memory"], int(job["cpu"]) + 2, 0, _FILES, 0, 8 << 20)
+    for which, value in zip(LIMITED, values, strict=True):
         lower_limit(which, value)
+    if job["processes"]:
+        lower_limit(resource.RLIMIT_NPROC, job["processes"])
 
 
 def lower_limit(which: int, value: int) -> None:
@@ -108,13 +105,19 @@ class Conversation:
 
     def run(self) -> None:
         """Answer messages until the judge closes the channel."""
-        self._load(self._channel.receive())
+        self.step(load=True)
         while True:
-            message = self._channel.receive()
-            if "test" in message:
-                self._test(message)
-            else:
-                self._answer(message)
+            self.step()
+
+    def step(self, load: bool = False) -> None:
+        """Answer one message."""
+        message = self._channel.receive()
+        if load:
+            self._load(message)
+        elif "test" in message:
+            self._test(message)
+        else:
+            self._answer(message)
 
     def _load(self, message: dict[str, Any]) -> None:
         try:
@@ -198,6 +201,8 @@ class Conversation:
         return {"h": [number, kind, type(value).__name__]}
 
     def _incoming(self, tag: str, kind: str, body: Any) -> object:
+        if kind == "H" and isinstance(body[0], str):
+            return getattr(importlib.import_module(body[0]), body[1])
         if kind == "H":
             return (StubIterator if body[1] == "iterator" else Stub)(self, tag, *body)
         return self._globals[body] if isinstance(body, str) else self._handles[body]
@@ -253,7 +258,6 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "len": len,
     "item": lambda target, key: target[key],
     "put": lambda target, key, value: target.__setitem__(key, value),
-    "contains": lambda target, key: key in target,
     "iterator": iter,
     "next": next,
     "send": lambda target, value: target.send(value),
@@ -271,7 +275,10 @@ def _install(filters: list[bytes]) -> None:
 
 
 def _import_ahead(code: CodeType) -> None:
-    """Import what a program's import statements name, wherever they stand, while files can still be opened."""
+    """Import what a program's import statements name, wherever they stand, while files can still be opened.
+
+    One that fails is left to the program, which then meets the same error itself.
+    """
     for name in set(_imported(code)):
         with contextlib.suppress(Exception):
             importlib.import_module(name)

@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -20,6 +21,7 @@ from typing import Any
 from engine.errors import SandboxUnavailable
 from engine.protocols import Outcome
 from engine.sandbox import wire
+from engine.sandbox.confine import SEALED
 from engine.sandbox.plan import plan, prelude_names
 from engine.sandbox.server import Report, Server, ServerLost
 from engine.sandbox.session import NeedsCandidate
@@ -50,7 +52,7 @@ def main(fd: int, config: dict[str, Any]) -> None:
             host.send({"error": str(e)})
             return
         host.send({"ready": True})
-        judge = Judge(server)
+        judge = Judge(server, sealed=config["level"] == SEALED)
         while True:
             outcome = judge.judge(host.receive())
             host.send(asdict(outcome))
@@ -64,8 +66,9 @@ def main(fd: int, config: dict[str, Any]) -> None:
 class Judge:
     """Judges programs one after another through one fork server."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, sealed: bool) -> None:
         self._server = server
+        self._sealed = sealed
 
     def judge(self, job: dict[str, Any]) -> Outcome:
         """The outcome of one job; a fork server that is lost is started again, twice."""
@@ -105,7 +108,15 @@ class Judge:
         if outcome is None or outcome.kind == "":
             ended = ended_early(report, job)
             outcome = replace(ended, mode=outcome.mode if outcome else "")
+        if self._sealed and _not_found(outcome):
+            outcome = replace(outcome, kind="refused")
         return replace(outcome, detail=one_line(outcome.detail), seconds=report.cpu)
+
+
+def _not_found(outcome: Outcome) -> bool:
+    """True for an import of the standard library that failed, as a late one does where nothing can be opened."""
+    before, found, name = outcome.detail.partition("ModuleNotFoundError: No module named '")
+    return not before and bool(found) and name.partition("'")[0].partition(".")[0] in sys.stdlib_module_names
 
 
 def ended_early(report: Report, job: dict[str, Any]) -> Outcome:

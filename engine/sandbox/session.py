@@ -9,6 +9,7 @@ import builtins
 import contextlib
 import secrets
 from collections.abc import Iterator
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 from engine.protocols import Outcome
@@ -28,7 +29,12 @@ class NeedsCandidate(BaseException):
 
 
 class Session:
-    """Asks the child and keeps what the verdict needs: `calls` made, `last` call as text, `ended` once it is over."""
+    """Asks the child and keeps what the verdict needs.
+
+    `calls` made, the `last` one, `ended` (the outcome, once the protocol or an exception settles it), `lost` (the child
+    is gone), `changed_arguments`, and `asked_objects`: the tests gave something to an object of the candidate's making
+    and took its word, which is weaker than data compared here.
+    """
 
     def __init__(self, channel: wire.Channel) -> None:
         self._channel = channel
@@ -42,6 +48,7 @@ class Session:
         self.ended: Outcome | None = None
         self.lost = False
         self.changed_arguments = False
+        self.asked_objects = False
 
     def load(self, source: str, names: list[str]) -> dict[str, str]:
         """Have the child load the candidate; what each name is there (`""` where missing). Raises Ended."""
@@ -57,6 +64,8 @@ class Session:
         """Do `op` on something in the child. Raises what the child's code raised, Ended, or NeedsCandidate."""
         if self.ended is not None or self.lost:
             raise Ended
+        if isinstance(on, int) and op != "attribute" and (args or kwargs):
+            self.asked_objects = True
         if op == "call":
             self.calls += 1
             self.last = (on, args, kwargs, None)
@@ -86,6 +95,8 @@ class Session:
         handle = handle_of(value)
         if handle is not None:
             return {"h": handle}
+        if isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, ModuleType):
+            return {"H": [value.__self__.__name__, value.__name__]}  # the child has its own
         kind = "callable" if callable(value) else "iterator" if hasattr(value, "__next__") else ""
         if not kind or isinstance(value, type):
             raise NeedsCandidate(f"an argument of type {type(value).__name__}")

@@ -20,7 +20,10 @@ from engine.sandbox.plan import GOT, TEST_NAME, WANTED, Assertion, TestPlan, hel
 from engine.sandbox.remote import Remote, RemoteIterator, handle_of
 from engine.sandbox.session import Ended, NeedsCandidate, Session, outcome_of
 
-SPLIT, REPLY_HELPERS, SAME = "split", "split, helpers from the reply", "same interpreter"
+SPLIT, SAME = "split", "same interpreter"
+REPLY_HELPERS, OBJECTS = "split, helpers from the reply", "split, with objects of the reply"
+"""How tests were run; `split` alone means that plain data was compared here and nothing else counted."""
+
 _AGAIN_S = 0.2
 _OTHER = 0x5EED  # the tests' random numbers are not the candidate's
 _SIDE = 80
@@ -50,7 +53,7 @@ def judge_apart(channel: wire.Channel, job: dict[str, Any], tests: TestPlan, pre
             pass
         except BaseException as e:  # noqa: BLE001 - an exception of the tests or the candidate is the outcome
             session.end_with(_explained(e, session, tests))
-    return _settled(session, mode, finished)
+    return _settled(session, OBJECTS if session.asked_objects and mode == SPLIT else mode, finished)
 
 
 def _settled(session: Session, mode: str, finished: bool) -> Outcome:

@@ -36,3 +36,13 @@ def test_no_attack_gets_through(level: str, user: str, shared: Path) -> None:
         if r["kind"] in ("passed", "unavailable") or r["harm"] or r["left"] or r["control"] != "passed"
     ]
     assert wrong == []
+
+
+def test_the_planted_traps_spring(shared: Path, tmp_path: Path) -> None:
+    """Where files are not hidden, the attack that reads the answers passes: the test above can fail."""
+    attacks = (shared / "data" / "attacks" / "attacks.jsonl").read_text().splitlines()
+    reading = tmp_path / "reading.jsonl"
+    reading.write_text("\n".join(line for line in attacks if json.loads(line)["id"] == "f28_lookup_file"))
+    command = [sys.executable, str(SCRIPT), "limits", str(reading)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout)[0]["kind"] == "passed"

@@ -174,3 +174,10 @@ def test_a_timeout_is_judged_again_alone(monkeypatch: pytest.MonkeyPatch, sandbo
     monkeypatch.setattr(made, "_run", run, raising=False)
     assert made.run(Program("", "", ""), LIMITS).passed
     assert seen == ["1 sharing, 0 alone", "1 sharing, 1 alone"]
+
+
+def test_a_late_import_that_the_seal_stops_is_no_failure(at_level: Callable[[str], Sandbox]) -> None:
+    """At the sealed level, a module named only at run time cannot be loaded; the outcome says refused."""
+    candidate = "import importlib\ndef f(x):\n    return importlib.import_module('wave').__name__"
+    outcome = at_level("sealed").run(Program("", candidate, "assert f(1) == 'wave'", "f"), LIMITS)
+    assert outcome.kind == "refused" and "wave" in outcome.detail

@@ -115,6 +115,26 @@ def test_helpers_of_the_reply_are_labelled(judged: Callable[..., Outcome]) -> No
     assert outcome.passed and outcome.mode == "split, helpers from the reply"
 
 
+def test_objects_of_the_reply_are_labelled(judged: Callable[..., Outcome]) -> None:
+    """Where the tests put questions to an object of the candidate's making, the outcome says so."""
+    liar = "class A:\n    def has(self, x):\n        return True\n    n = 3\ndef f(x):\n    return A()"
+    assert judged(liar, "assert f(1).has(3)").mode == "split, with objects of the reply"
+    outcome = judged(liar, "assert f(1).n == 3")
+    assert outcome.passed and outcome.mode == "split"
+
+
+def test_an_object_that_contains_everything_is_not_asked(judged: Callable[..., Outcome]) -> None:
+    """Membership is decided by comparing data here."""
+    liar = "class A:\n    def __contains__(self, x):\n        return True\n    def __iter__(self):\n        return iter([1])\n"
+    assert not judged(liar + "def f(x):\n    return A()", "assert 3 in f(1)").passed
+
+
+def test_builtin_functions_of_the_tests_are_the_childs_own(judged: Callable[..., Outcome]) -> None:
+    """A builtin handed over runs in the child: the tests' process runs nothing for a candidate but the tests' own code."""
+    candidate = 'def f(run):\n    return run(\'__import__("sys").modules.get("engine.sandbox.judge") is None\')'
+    assert judged(candidate, "assert f(eval) is True").passed
+
+
 @pytest.mark.parametrize(
     "test",
     [
