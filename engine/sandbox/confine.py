@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import pwd
-import resource
 import signal
 import sys
 import sysconfig
@@ -30,6 +28,8 @@ _HIDDEN = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3", "ensu
 
 def unused_uid() -> int:
     """A user id that no account has and no process of this machine should have, another one for each process."""
+    import pwd  # not on every system that imports this module
+
     taken = {entry.pw_uid for entry in pwd.getpwall()}
     start = os.getpid() % 4000
     return next(uid for offset in range(4000) if (uid := 61184 + (start + offset) % 4000) not in taken)
@@ -158,9 +158,3 @@ def lock(level: str, seen: View) -> None:
     if level == LANDLOCK or (level == NAMESPACES and kernel.landlock_abi()):
         kernel.landlock(readable=seen.readable, listable=list(seen.folders), writable=["/dev/null"])
     seccomp.install(seccomp.assemble(seccomp.server_filter(kernel.machine())))
-
-
-def mapped_bytes() -> int:
-    """Address space in use, in bytes."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    return pages * resource.getpagesize()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import collections
+import contextlib
 import datetime
 import decimal
 import fractions
@@ -57,7 +58,9 @@ class Channel:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close this end."""
+        """Close this end; whoever waits at either end is told."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def send(self, message: Json) -> None:

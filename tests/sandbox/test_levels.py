@@ -57,6 +57,19 @@ def test_another_system_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> N
         open_sandbox()
 
 
+def test_importing_needs_nothing_that_only_linux_has() -> None:
+    """Where the modules of Unix are missing, too, opening says what to do."""
+    code = (
+        f"import sys; sys.path.insert(0, {ROOT!r}); sys.platform = 'win32'\n"
+        "for name in ('pwd', 'resource', 'fcntl', 'grp'): sys.modules[name] = None\n"
+        "from engine.sandbox import open_sandbox, probe_levels\nfrom engine.errors import SandboxUnavailable\n"
+        "assert not any(p.available for p in probe_levels().values())\n"
+        "try:\n    open_sandbox()\nexcept SandboxUnavailable as e:\n    print(e)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert "Linux" in done.stdout
+
+
 @pytest.mark.parametrize("level", CONFINED)
 @pytest.mark.parametrize(
     "action",

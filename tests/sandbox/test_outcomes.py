@@ -125,14 +125,14 @@ def test_objects_of_the_reply_are_labelled(judged: Callable[..., Outcome]) -> No
 
 def test_an_object_that_contains_everything_is_not_asked(judged: Callable[..., Outcome]) -> None:
     """Membership is decided by comparing data here."""
-    liar = "class A:\n    def __contains__(self, x):\n        return True\n    def __iter__(self):\n        return iter([1])\n"
+    liar = "class A:\n    __contains__ = lambda self, x: True\n    __iter__ = lambda self: iter([1])\n"
     assert not judged(liar + "def f(x):\n    return A()", "assert 3 in f(1)").passed
 
 
 def test_builtin_functions_of_the_tests_are_the_childs_own(judged: Callable[..., Outcome]) -> None:
-    """A builtin handed over runs in the child: the tests' process runs nothing for a candidate but the tests' own code."""
-    candidate = 'def f(run):\n    return run(\'__import__("sys").modules.get("engine.sandbox.judge") is None\')'
-    assert judged(candidate, "assert f(eval) is True").passed
+    """A builtin handed over runs in the child; the judge runs nothing for a candidate but the tests' own code."""
+    candidate = 'def f(run):\n    return run(\'__import__("sys").modules.get("engine.sandbox.judge")\')'
+    assert judged(candidate, "assert f(eval) is None").passed
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,9 @@ def test_killed_helpers_lose_no_outcome(level: str) -> None:
     """Judges, fork servers and children are killed at random during a stream of programs; every outcome is right."""
     before = set(descendants(os.getpid()))
     sandbox = fresh(level)
-    programs = [RIGHT if i % 3 else WRONG for i in range(150)]
+    programs = [RIGHT if i % 3 else WRONG for i in range(100)]
     choice, killed, lock = random.Random(7), [], threading.Lock()
-    judged = iter(range(1, 151))
+    judged = iter(range(1, 101))
 
     def run(program: Program) -> Outcome:
         outcome = sandbox.run(program, LIMITS)
@@ -92,8 +92,8 @@ def test_killed_helpers_lose_no_outcome(level: str) -> None:
         outcomes = list(threads.map(run, programs))
     helpers = [pid for pid in descendants(os.getpid()) if pid not in before]
     sandbox.close()
-    assert len(killed) >= 8
-    assert [o.kind for o in outcomes] == ["passed" if i % 3 else "failed" for i in range(150)]
+    assert len(killed) >= 6
+    assert [o.kind for o in outcomes] == ["passed" if i % 3 else "failed" for i in range(100)]
     assert gone(helpers)
 
 
