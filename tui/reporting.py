@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cache.store import Run, Store
@@ -69,9 +69,15 @@ def collect(store: Store, run_id: int) -> ReportInput:
     )
 
 
-def write_report(store: Store, run_id: int, folder: Path) -> tuple[Path, ...]:
-    """Write the report's files into a folder; their paths. `ReportError` names the path and the remedy."""
-    return output.write(collect(store, run_id), folder, time.time())
+def write_report(
+    store: Store,
+    run_id: int,
+    folder: Path,
+    formats: Sequence[str] = output.DEFAULT_FORMATS,
+    templates: Path | None = None,
+) -> tuple[Path, ...]:
+    """Write the report's files into a folder; their paths. `ReportError` names the path or format and the remedy."""
+    return output.write(collect(store, run_id), folder, time.time(), formats, templates)
 
 
 def preview(store: Store, run_id: int) -> str:

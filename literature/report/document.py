@@ -50,7 +50,7 @@ def build(given: ReportInput, made: float) -> dict[str, Any]:
         "scores": score_rows(given),
         "matches": match_rows(given, verdicts),
         "misattribution": misattribution_rows(given, verdicts),
-        "identification": identification_rows(studies),
+        "identification": identification_rows(given, studies),
         "effects": effect_rows(given),
         "extraction": extraction_rows(given),
         "audit": [_fact(found) for found in given.audit],

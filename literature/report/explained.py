@@ -34,8 +34,9 @@ def identifications(given: ReportInput) -> list[Identification]:
     return identify_all(given.reported, measured, names=names_of(given)) if measured else []
 
 
-def identification_rows(found: list[Identification]) -> list[dict[str, Any]]:
+def identification_rows(given: ReportInput, found: list[Identification]) -> list[dict[str, Any]]:
     """Each study's posterior over settings: "none of these" beside it, and never one setting alone."""
+    place = {(axis.name, level): (i, j) for i, axis in enumerate(given.axes) for j, level in enumerate(axis.searched)}
     return [
         {
             "source": one.source,
@@ -53,7 +54,7 @@ def identification_rows(found: list[Identification]) -> list[dict[str, Any]]:
                     "prior": f"{level.prior:.{DECIMALS}f}",
                     "posterior": f"{level.posterior:.{DECIMALS}f}",
                 }
-                for level in one.levels
+                for level in sorted(one.levels, key=lambda level: place.get((level.axis, level.level), (0, 0)))
             ],
             "top": [{"setting": dict(key), "posterior": f"{share:.{DECIMALS}f}"} for key, share in one.ranked[:TOP]],
             "sentence": one.sentence,

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from jinja2 import Template
+from literature.report.rendering import environment
+from literature.report.rendering import render as render_template
 
 TEMPLATE = "report.md.j2"
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&$])")
 _BACKTICKS = re.compile(r"`+")
 
 
-def render(document: Mapping[str, Any]) -> str:
-    """The Markdown text of a document that `literature.report.document.build` made."""
-    return _template().render(document)
-
-
-@lru_cache(maxsize=1)
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("literature.report", "templates"),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(text=text, code=code, fence=fence)
-    return environment.get_template(TEMPLATE)
+def render(document: Mapping[str, Any], templates: Path | None = None) -> str:
+    """The Markdown text of a document that `literature.report.document.build` made; `templates` may hold another
+    template of the same name.
+    """
+    found = environment(templates)
+    found.filters.update(text=text, code=code, fence=fence)
+    return render_template(found, TEMPLATE, document)
 
 
 def text(value: object) -> str:

@@ -12,25 +12,26 @@ from pathlib import Path
 from literature.report.errors import ReportError
 
 
-def write_files(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write each text under its name in `folder`, which is made when missing; the paths, in order.
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write each content under its name in `folder`, which is made when missing as are folders in names; the paths.
 
     `ReportError` names the path and the remedy; a file that stood there before stays until its successor is whole.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _refused(folder, error) from error
-    return tuple(_write(folder / name, text) for name, text in texts.items())
+    for place in dict.fromkeys((folder, *((folder / name).parent for name in contents))):
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _refused(place, error) from error
+    return tuple(_write(folder / name, content) for name, content in contents.items())
 
 
-def _write(path: Path, text: str) -> Path:
+def _write(path: Path, content: bytes) -> Path:
     part: Path | None = None
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         part = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes a private file; a report is for others to read as far as the user's umask allows.

@@ -26,7 +26,8 @@ BOTH = (*CLAIMED, ModelChoice("base", "base.gguf", ("DeepSeekCoder (1.3B)",)))
 
 
 def texts(store: Store, made: Any) -> dict[str, str]:
-    return output.texts(collect(store, made.write(store)), MADE)
+    given = collect(store, made.write(store))
+    return {name: data.decode() for name, data in output.contents(given, MADE, ("md", "json", "csv")).items()}
 
 
 def claimed(study_of: Any, models: tuple[ModelChoice, ...] = CLAIMED) -> Any:
@@ -175,7 +176,7 @@ def test_one_command_per_configuration_selects_exactly_it(store: Store, scene: A
 def test_the_scores_as_csv_are_the_scores(store: Store, scene: Any) -> None:
     """scores.csv has a row per configuration, its axes as columns, and the same counts as the JSON."""
     made = texts(store, scene(judged=3, state="stopped"))
-    rows = list(csv.DictReader(io.StringIO(made["scores.csv"], newline="")))
+    rows = list(csv.DictReader(io.StringIO(made["tables/scores.csv"], newline="")))
     found = json.loads(made["report.json"])["scores"]
     assert [(r["configuration"], r["passed"], r["asked"], r["highest"]) for r in rows] == [
         (r["configuration"], str(r["passed"]), str(r["asked"]), str(r["highest"])) for r in found

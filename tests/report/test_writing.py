@@ -9,20 +9,25 @@ from typing import Any
 import pytest
 
 from cache.store import Store
+from engine.events import Noted
 from literature.report.errors import ReportError
 from literature.report.writing import csv_text, write_files
 from tui import study as studies
 from tui.reporting import preview, write_report
 
 
-def test_a_report_is_four_files(store: Store, scene: Any, tmp_path: Path) -> None:
-    """Markdown, JSON, CSV and the study lie in the folder, nothing else does; the study reads back equal."""
+def test_a_report_lies_in_its_folder(store: Store, scene: Any, tmp_path: Path) -> None:
+    """The formats, the tables and the study lie in the folder, nothing else does; the study reads back equal."""
     made = scene()
     run = made.write(store)
-    paths = write_report(store, run, tmp_path / "deep" / "folder")
-    assert [path.name for path in paths] == ["report.md", "report.json", "scores.csv", "study.toml"]
-    assert sorted(path.name for path in paths) == sorted(p.name for p in (tmp_path / "deep" / "folder").iterdir())
-    assert studies.read_study(paths[3]) == made.study
+    folder = tmp_path / "deep" / "folder"
+    paths = write_report(store, run, folder)
+    named = [str(path.relative_to(folder)) for path in paths]
+    assert [name for name in named if not name.startswith("tables/")] == [
+        "report.md", "report.json", "report.html", "report.tex", "study.toml", "ro-crate-metadata.json",
+    ]  # fmt: skip
+    assert sorted(named) == sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    assert studies.read_study(folder / "study.toml") == made.study
     assert paths[0].read_text(encoding="utf-8").splitlines()[0] == preview(store, run).splitlines()[0]
 
 
@@ -35,7 +40,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ReportError, match="No space left on device"):
-        write_files(tmp_path, {"report.md": "after"})
+        write_files(tmp_path, {"report.md": b"after"})
     assert [p.name for p in tmp_path.iterdir()] == ["report.md"]
     assert (tmp_path / "report.md").read_text(encoding="utf-8") == "before"
 
@@ -45,20 +50,21 @@ def test_a_folder_that_is_a_file_is_one_clear_error(tmp_path: Path) -> None:
     place = tmp_path / "taken"
     place.write_text("", encoding="utf-8")
     with pytest.raises(ReportError, match=r"taken: the report cannot be written: .*choose another folder"):
-        write_files(place, {"report.md": ""})
+        write_files(place, {"report.md": b""})
 
 
 def test_written_files_are_readable_as_the_umask_allows(tmp_path: Path) -> None:
     """A report is no private file: its mode is that of any file the user makes."""
     (tmp_path / "plain").write_text("", encoding="utf-8")
-    (path,) = write_files(tmp_path, {"report.md": "x"})
+    (path,) = write_files(tmp_path, {"report.md": b"x"})
     assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-def test_text_that_is_no_unicode_is_written_escaped(tmp_path: Path) -> None:
-    """A lone surrogate out of a file name does not stop the report."""
-    (path,) = write_files(tmp_path, {"report.md": "a\udce9b"})
-    assert path.read_text(encoding="utf-8") == "a\\udce9b"
+def test_text_that_is_no_unicode_is_written_escaped(store: Store, scene: Any, study_of: Any, tmp_path: Path) -> None:
+    """A lone surrogate out of a damaged store does not stop the report, in any format."""
+    notes = [Noted("info", "a\udce9b")]
+    paths = write_report(store, scene(notes=notes).write(store), tmp_path)
+    assert "a\\\\udce9b" in paths[0].read_text(encoding="utf-8") or "a\\udce9b" in paths[0].read_text(encoding="utf-8")
 
 
 def test_csv_quotes_what_it_must() -> None:
