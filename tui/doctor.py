@@ -118,7 +118,6 @@ def _sandbox() -> Finding:
 
 def _model() -> Finding:
     from cache.files import find_model
-
     from tui.study import embedded
 
     # Looking is no reason to download; this process does nothing else with the hub.

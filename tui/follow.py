@@ -98,7 +98,7 @@ class Follower:
 
 
 def follow(session: LocalSession, follower: Follower, *, sleep: Callable[[float], None] = time.sleep) -> Status:
-    """Print the attached run until it ends; the first ctrl-C asks the worker to stop and waits, a second lets go of it."""
+    """Print the attached run until it ends; the first ctrl-C asks the worker to stop, a second lets go of it."""
     asked = False
     while True:
         try:
