@@ -167,6 +167,12 @@ class LlamaDecoder:
         self._step = self._batch(width, slots=range(width))
         self._prompt = self._batch(MICRO_BATCH, slots=[width] * MICRO_BATCH)
 
+    def set_threads(self, threads: int) -> None:
+        """Compute with another number of threads from the next call on."""
+        if threads != self.threads:
+            self.threads = threads
+            self._lib.llama_set_n_threads(self._context, threads, threads)
+
     def _new_context(self, width: int, slot_tokens: int) -> Any:
         lib = self._lib
         params = lib.llama_context_default_params()

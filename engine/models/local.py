@@ -10,6 +10,7 @@ from cache.gguf import Header, read_header
 from engine.errors import ModelError
 from engine.models import llamacpp, sampling, schedule
 from engine.models.memory import available_memory, needed
+from engine.models.threads import FreeCores
 from engine.protocols import Generation, ModelCard, Request
 
 CPU = "CPU"
@@ -23,6 +24,7 @@ class LocalModel:
         self.decoder = decoder
         self.device = device
         self.header: Header = read_header(file.path)
+        self.free_cores: FreeCores | None = None
         self._name = name
         self._busy = False
 
@@ -69,6 +71,8 @@ class LocalModel:
             "model": head.text("general.name"),
             "organisation": head.text("general.organization"),
             "license": head.text("general.license"),
+            "finetune": head.text("general.finetune"),
+            "version": head.text("general.version"),
             "precision": head.precision,
             "bits per weight": f"{head.bits_per_weight:.2f}",
             "context length": head.text(f"{head.architecture}.context_length"),
@@ -124,9 +128,14 @@ class LocalModel:
             raise ModelError("the model is generating already; use up or close that iteration first")
         self._busy = True
         try:
-            yield from schedule.generate(self.decoder, requests, tick)
+            yield from schedule.generate(self.decoder, requests, lambda: tick() and self._follow_load())
         finally:
             self._busy = False
+
+    def _follow_load(self) -> bool:
+        if self.free_cores and self.free_cores.due():
+            self.decoder.set_threads(self.free_cores.count())
+        return True
 
     def close(self) -> None:
         """Free the weights and the KV cache."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from cache.gguf import Header
 
 _CONTROL_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
 _RESERVE = 256 << 20
 """Bytes left to the rest of the process and the system."""
 
@@ -53,19 +53,8 @@ def available_memory() -> int:
     return min((value for value in left if value is not None), default=1 << 62)
 
 
-def usable_cores() -> int:
-    """Cores that this process may run on: the affinity mask, or the control group's quota where that is smaller."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for folder in _groups("cpu"):
-        words = (_read(folder / "cpu.max") or "").split()
-        words = words or [_read(folder / f"cpu.cfs_{name}_us") or "" for name in ("quota", "period")]
-        if len(words) == 2 and words[0].isdigit() and words[1].isdigit() and int(words[1]):
-            cores = min(cores, max(1, int(words[0]) // int(words[1])))
-    return cores
-
-
 def _meminfo(name: str) -> int | None:
-    for line in (_read(Path("/proc/meminfo")) or "").splitlines():
+    for line in (read_text(Path("/proc/meminfo")) or "").splitlines():
         if line.startswith(name + ":"):
             return int(line.split()[1]) * 1024
     return None
@@ -74,19 +63,19 @@ def _meminfo(name: str) -> int | None:
 def _left_by_control_groups() -> list[int]:
     """What each memory limit leaves, reclaimable file cache counted as free (control groups of version 2, then 1)."""
     found = []
-    for folder in _groups("memory"):
+    for folder in control_groups("memory"):
         for limit_name, used_name in (("max", "current"), ("limit_in_bytes", "usage_in_bytes")):
-            limit, used = _read(folder / f"memory.{limit_name}"), _read(folder / f"memory.{used_name}")
+            limit, used = read_text(folder / f"memory.{limit_name}"), read_text(folder / f"memory.{used_name}")
             if limit and used and limit.isdigit() and int(limit) < 1 << 60:
-                statistics = dict(line.split() for line in (_read(folder / "memory.stat") or "").splitlines())
+                statistics = dict(line.split() for line in (read_text(folder / "memory.stat") or "").splitlines())
                 found.append(max(0, int(limit) - int(used) + int(statistics.get("inactive_file", 0))))
     return found
 
 
-def _groups(controller: str) -> list[Path]:
+def control_groups(controller: str) -> list[Path]:
     """Folders of the control groups that this process is in, for one controller; some may not exist."""
     found = []
-    for line in (_read(Path("/proc/self/cgroup")) or "").splitlines():
+    for line in (read_text(_OWN_GROUPS) or "").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:
             found += [_CONTROL_GROUPS, _CONTROL_GROUPS / path.strip("/")]
@@ -95,7 +84,8 @@ def _groups(controller: str) -> list[Path]:
     return found
 
 
-def _read(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
+    """A small system file, stripped; None where it cannot be read."""
     try:
         return path.read_text().strip()
     except OSError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 
 from cache.files import Facts, ModelFile, gigabytes
@@ -11,8 +9,11 @@ from cache.gguf import Header, read_header
 from engine.errors import ModelError
 from engine.models import calibrate, llamacpp
 from engine.models.local import CPU, LocalModel
-from engine.models.memory import available_memory, needed, usable_cores
+from engine.models.memory import available_memory, needed
 from engine.models.precision import derive
+from engine.models.threads import idle_cores, watch
+
+__all__ = ["DEFAULT_WIDTH", "LocalModel", "idle_cores", "open_model"]
 
 DEFAULT_WIDTH = 8
 """Slots decoded together where no calibration says otherwise."""
@@ -32,9 +33,9 @@ def open_model(
 ) -> LocalModel:
     """Load a model at a precision (deriving the file if need be) with `width` slots of `slot_tokens` tokens.
 
-    None means: for `width` the calibrated one (in `facts`), else the default, or the widest smaller one that fits into
-    memory; for `threads` as many as cores are idle; for `gpu_layers` all, or as many as fit. `ModelError` when the file
-    is broken or too large.
+    None means: for `width` the calibrated one (in `facts`), else the default, or the widest smaller one that fits
+    into memory; for `threads` as many as other processes leave cores, followed as the load changes; for `gpu_layers`
+    all, or as many as fit. `FileError` when the file is cut short, `ModelError` when it cannot be run or is too large.
     """
     made = derive(file, precision, folder, facts)
     header = read_header(made.path)
@@ -45,7 +46,10 @@ def open_model(
     width = width or (int(kept["width"]) if kept else None)
     if device == CPU:
         width = _fitting_width(made, header, width, slot_tokens)
-    return _load(name, made, tries, layers, threads or idle_cores(), width or DEFAULT_WIDTH, slot_tokens)
+    free_cores, free = watch() if threads is None else (None, threads)
+    model = _load(name, made, tries, layers, free, width or DEFAULT_WIDTH, slot_tokens)
+    model.free_cores = free_cores
+    return model
 
 
 def _offloads(gpu_layers: int | None, layers: int) -> list[int]:
@@ -95,26 +99,3 @@ def _device(offloaded: int, layers: int) -> str:
         return CPU
     name = ", ".join(llamacpp.devices())
     return name if offloaded >= layers else f"{name} ({offloaded} of {layers} layers), CPU"
-
-
-def idle_cores(seconds: float = 0.1) -> int:
-    """Usable cores that were idle over the last moments, at least 1.
-
-    llama.cpp's threads spin while they wait for each other, so a busy core slows all of them. The number of
-    threads changes the speed, never a token.
-    """
-    cores = usable_cores()
-    if cores == 1:
-        return 1
-    before = _idle_ticks()
-    time.sleep(seconds)
-    idle = (_idle_ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds
-    return max(1, min(cores, int(idle + 0.5))) if before else cores
-
-
-def _idle_ticks() -> int:
-    try:
-        fields = Path("/proc/stat").read_text().splitlines()[0].split()
-    except OSError:
-        return 0
-    return int(fields[4]) + int(fields[5])

@@ -9,7 +9,7 @@ from cache.gguf import Header, read_header
 from cache.paths import models_folder
 from engine.errors import ModelError
 from engine.models import llamacpp
-from engine.models.memory import usable_cores
+from engine.models.threads import usable_cores
 from engine.settings import PRECISIONS
 
 BITS = {"f32": 32.0, "f16": 16.0, "bf16": 16.0, "q8_0": 8.5, "q4_k_m": 4.9, "q4_0": 4.5}

@@ -117,11 +117,11 @@ class _Slots:
 
 
 def generate(
-    decoder: Decoder, requests: Iterable[Request], keep_going: Callable[[], bool] = lambda: True
+    decoder: Decoder, requests: Iterable[Request], tick: Callable[[], bool] = lambda: True
 ) -> Iterator[Generation]:
     """Generations in the order in which they finish; `requests` is read only as slots become free.
 
-    `keep_going` is asked once per step; on False the iteration ends, and unfinished replies are dropped.
+    `tick` is called before each step: it may block, and on False the iteration ends; unfinished replies are dropped.
     """
     slots = _Slots(decoder)
     waiting = iter(requests)
@@ -134,6 +134,6 @@ def generate(
                 if ended is None:
                     break
                 yield ended
-        if not slots.active or not keep_going():
+        if not slots.active or not tick():
             return
         yield from slots.step()

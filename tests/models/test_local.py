@@ -132,6 +132,7 @@ def test_text_and_tokens_go_back_and_forth(model: LocalModel) -> None:
     assert b"".join(model.decoder.piece(token) for token in tokens).decode() == prompt
     assert tokens[0] == 1
     assert model.special_tokens["eos_token"] == "<|im_end|>"
+    assert model.detokenize(tokens) == prompt
     assert 2 in model.decoder.end_tokens
     assert "im_start" in model.chat_template
 

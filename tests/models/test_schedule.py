@@ -135,7 +135,7 @@ def test_requests_are_read_only_as_slots_become_free() -> None:
 
 
 def test_stopping_between_steps_drops_what_is_unfinished() -> None:
-    """`keep_going` is asked before every step; on False nothing more is decoded or yielded."""
+    """`tick` is asked before every step; on False nothing more is decoded or yielded."""
     decoder = FakeDecoder(2)
     asked = iter([True, True, False])
     requests = [Request(str(index), (index,), GREEDY, 500, 0) for index in range(2)]
