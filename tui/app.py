@@ -176,8 +176,9 @@ class ScoretraceApp(Commanded, App[int]):
     def import_table(self, name: str) -> str:
         """Add a table; the sentence that says what was read."""
         count = self.desk.add_table(str(Path(name).expanduser()))
-        unread = len(self.desk.literature.unread)
-        return f"Read {count} reported scores from {name}" + (f"; {unread} cells could not be read" if unread else "")
+        unread = self.desk.literature.unread
+        rest = f"; {len(unread)} could not be read, the first: {unread[0]}" if unread else ""
+        return f"Read {count} reported scores from {name}{rest}"
 
     def open_study(self, study: Study) -> bool:
         """Take up a study; False, with the reason on the status line, when one of its tables cannot be read."""

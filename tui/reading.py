@@ -101,6 +101,7 @@ class Literature:
         self._entries: list[Entry] = []
         self.names: list[str] = []
         self.unread: list[str] = []
+        """What the table added last holds that could not be read: place, text, reason."""
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -118,7 +119,7 @@ class Literature:
         self._entries = [entry for entry in self._entries if entry.table != name]
         self._entries += [Entry(*key, table=name, scores=tuple(scores)) for key, scores in groups.items()]
         self.names = [known for known in self.names if known != name] + [name]
-        self.unread += [f"{found.place}: {found.text!r}: {found.reason}" for found in table.unread]
+        self.unread = [f"{found.place}: {found.text!r}: {found.reason}" for found in table.unread]
         return len(table.scores)
 
     def entry(self, key: str) -> Entry | None:

@@ -217,3 +217,36 @@ async def test_findings_need_something_finished():
         await until_shown(pilot, "30..164/164")
         await pilot.press("f")
         await until_shown(pilot, "No configuration is finished yet.")
+
+
+async def test_a_sorted_matrix_follows_the_scores():
+    """The cursor stays on its configuration while rows change places."""
+    study = make_study()
+    app, session = running((10, 20), last=164, study=study)
+    whole = script(study, [10, 20, 90], last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "20/164")
+        await pilot.press("o", "o")
+        await until_shown(pilot, "highest score first")
+        rows, state = app.screen.query_one("#matrix"), app.desk.state
+        rows.go(state.order[0])
+        session.events += whole[len(session.events) :]
+        await settled(pilot, lambda: rows.keys[0] == state.order[2], "the new first row")
+        assert rows.key == state.order[0]
+
+
+async def test_the_mouse_works():
+    """A click marks a row, a second one opens it; places and keys can be clicked."""
+    app, _ = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        rows = app.screen.query_one("#matrix")
+        await pilot.click("#matrix", offset=(10, 1))
+        await settled(pilot, lambda: rows.key == app.desk.state.order[1], "the second row")
+        await pilot.click("#matrix", offset=(10, 1))
+        await settled(pilot, lambda: isinstance(app.screen, ConfigurationScreen), "the problems")
+        await pilot.click("TitleBar", offset=(16, 0))
+        await until_shown(pilot, "DeepSeekCoder-Inst (33B)")
+        line = drawn(app)[-1]
+        await pilot.click("KeyLine", offset=(line.index("sort"), 0))
+        await until_shown(pilot, "; spread")

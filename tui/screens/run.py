@@ -20,7 +20,7 @@ from tui.widgets.rows import RowList
 from tui.widgets.text import Line, TextView, wrap
 
 SORTS = ("grid order", "nearest match first", "highest score first")
-HOLD_SECONDS = 6.0
+HOLD_SECONDS, SORT_SECONDS = 6.0, 2.0
 STOPPED = ("stopped", "failed", "died")
 LEGEND = ("exact", "rounding", "near", "within noise", "inconclusive", "open", "ruled out")
 
@@ -56,6 +56,7 @@ class RunScreen(BaseScreen):
         self.model = ""
         self._layout = Layout((), (), 7, 9, 0, 0)
         self._version = -1
+        self._sorted = 0.0
         self._hold = 0.0
 
     def body(self) -> ComposeResult:
@@ -167,8 +168,18 @@ class RunScreen(BaseScreen):
         self.query_one("#progress", TextLine).show(*self._progress(width))
         self._banner(shown)
         self._overall()
+        self._sort_again()
         if self.rows.size.width and self._layout.shown == 0 and desk.matches.reported(self.model):
             self._relay()
+
+    def _sort_again(self) -> None:
+        """A sorted matrix follows the scores, slowly enough to be read."""
+        now = time.monotonic()
+        if self.sort and now - self._sorted >= SORT_SECONDS:
+            self._sorted = now
+            order = self._order()
+            if order != list(self.rows.keys):
+                self.rows.show(order)
 
     def _progress(self, width: int) -> list[Piece]:
         state = self.root.desk.state
