@@ -27,7 +27,9 @@ _SPINS = "1000"
 """How often an OpenMP thread looks before it sleeps: the default, some milliseconds' worth, makes decoding 5 to 10
 times slower as soon as another process wants a core; this costs a tenth on an idle machine."""
 
-_log: deque[str] = deque([""], maxlen=_KEPT_LINES)
+_INFO, _WARNING, _ERROR = 2, 3, 4  # as in ggml.h; the package's own logger has other numbers
+
+_log: deque[tuple[int, str]] = deque(maxlen=_KEPT_LINES)
 _keep_alive: list[Any] = []
 
 
@@ -45,10 +47,9 @@ def _library() -> Any:
 
     @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
     def keep(level: int, text: bytes, user_data: object) -> None:
-        for line in text.decode("utf-8", "replace").splitlines(keepends=True):
-            _log[-1] += line.rstrip("\n")
-            if line.endswith("\n"):
-                _log.append("")
+        line = text.decode("utf-8", "replace").strip()
+        if level in (_INFO, _WARNING, _ERROR) and line:
+            _log.append((level, line))
 
     llama_cpp.llama_log_set(keep, ctypes.c_void_p(0))
     _keep_alive.append(keep)
@@ -57,8 +58,9 @@ def _library() -> Any:
 
 
 def last_log_lines(count: int = 3) -> str:
-    """The last lines that llama.cpp logged, joined with ` | `."""
-    return " | ".join([line.strip() for line in _log if line.strip(" .")][-count:])
+    """The last lines that llama.cpp logged, joined with `; `: warnings and errors where there are any."""
+    serious = [line for level, line in _log if level in (_WARNING, _ERROR)]
+    return "; ".join((serious or [line for _, line in _log])[-count:])
 
 
 def build() -> Mapping[str, str]:
@@ -135,7 +137,6 @@ class LlamaDecoder:
         params = lib.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
         _log.clear()
-        _log.append("")
         self._model = lib.llama_model_load_from_file(str(path).encode(), params)
         if not self._model:
             raise ModelError(
