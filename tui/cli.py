@@ -123,17 +123,32 @@ def _study_commands(commands: _Commands) -> None:
     match = _add(commands, "match", "headless", "match", "match a run's scores against the study's reported scores")
     match.add_argument("--run", type=int, help="default: the newest run")
     _format(match)
-    report = _add(
-        commands, "report", "headless", "report", "write a run's report: Markdown, JSON, CSV, and the study file"
-    )
-    report.add_argument("--run", type=int, help="default: the newest run")
-    report.add_argument("--out", metavar="FOLDER", default="scoretrace-report", help="default: %(default)s")
+    _report_commands(commands)
     imported = _add(
         commands, "import", "headless", "import_table", "read a table of reported scores and keep it as CSV"
     )
     imported.add_argument("table")
     imported.add_argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help="which column holds what")
     imported.add_argument("--out", metavar="FILE.csv", help="default: the studies folder")
+
+
+def _report_commands(commands: _Commands) -> None:
+    report = _add(commands, "report", "publish", "report", "write a run's report, with the study that runs it again")
+    report.add_argument("--run", type=int, help="default: the newest run")
+    report.add_argument("--out", metavar="FOLDER", default="scoretrace-report", help="default: %(default)s")
+    report.add_argument("--formats", metavar="LIST", default="md,json,html,tex,csv", help="of md,json,html,tex,csv,pdf")
+    report.add_argument("--templates", metavar="FOLDER", help="Jinja templates that take the place of ours, by name")
+    report.add_argument("--against", metavar="JSON", help="another report.json: say what changed since it was written")
+    bundle = _add(commands, "bundle", "publish", "bundle", "put a run into one file that others can verify")
+    bundle.add_argument("--run", type=int, help="default: the newest run")
+    bundle.add_argument("--out", metavar="FILE", default="scoretrace-bundle.zip", help="default: %(default)s")
+    verify = _add(
+        commands, "verify", "publish", "verify", "re-score a bundle without a model; exit 1 when anything differs"
+    )
+    verify.add_argument("bundle")
+    verify.add_argument("--data", help="the benchmark's local file or folder, where the bundle does not hold it")
+    verify.add_argument("--level", help="sandbox level (default: the best there is)")
+    _format(verify)
 
 
 def _grid_options(run: argparse.ArgumentParser) -> None:

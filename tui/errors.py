@@ -2,7 +2,8 @@
 
 FrontError
 ├── StudyError      a study file is wrong: names the file, the key, what was expected
-└── OptionError     a command's options do not go together, or a value is not understood
+├── OptionError     a command's options do not go together, or a value is not understood
+└── BundleError     a bundle cannot be written, or is none; names the file, the member and what was expected
 """
 
 from __future__ import annotations
@@ -18,3 +19,7 @@ class StudyError(FrontError):
 
 class OptionError(FrontError):
     """A command's options do not go together, or a value is not understood."""
+
+
+class BundleError(FrontError):
+    """A bundle cannot be written or read; its text names the file, the member in it and the remedy."""

@@ -180,16 +180,6 @@ def match(options: argparse.Namespace) -> int:
         session.close()
 
 
-def report(options: argparse.Namespace) -> int:
-    """Write a run's report."""
-    session = LocalSession(store_path())
-    try:
-        _write_report(session, _chosen(session, options.run).id, Path(options.out))
-        return cli.DONE
-    finally:
-        session.close()
-
-
 def _write_report(session: LocalSession, run_id: int, folder: Path) -> None:
     from tui.reporting import write_report
 

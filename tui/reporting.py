@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cache.store import Run, Store
@@ -39,8 +40,11 @@ LIVE = ("running", "paused")
 HERE = "this machine, when the report was written"
 
 
-def collect(store: Store, run_id: int) -> ReportInput:
-    """All that a report of a run needs; `StoreError` when there is no such run, never an error for what a run lacks."""
+def collect(store: Store, run_id: int, base: Path | None = None) -> ReportInput:
+    """All that a report of a run needs; `StoreError` when there is no such run, never an error for what a run lacks.
+
+    `base` is the folder in which relative paths of the study's tables lie; it is named nowhere in the report.
+    """
     run = store.run(run_id)
     problems: list[str] = []
     study = _study(run, problems)
@@ -56,7 +60,7 @@ def collect(store: Store, run_id: int) -> ReportInput:
         models=tuple(_models(store, study, folded, scores)),
         benchmarks=run_evidence.benchmarks(store, run_id, folded),
         configurations=tuple(_configuration(run, score, folded, prompts) for score in scores.values()),
-        reported=_reported(study, problems),
+        reported=_reported(study, problems, base),
         stated=dict(study.stated) if study else {},
         environment=run_evidence.environment(store, run_id),
         here=_here(),
@@ -151,21 +155,24 @@ def _configuration(run: Run, score: Score, folded: Folded, prompts: PromptLength
     )
 
 
-def _reported(study: Study | None, problems: list[str]) -> tuple[ReportedScore, ...]:
+def _reported(study: Study | None, problems: list[str], base: Path | None) -> tuple[ReportedScore, ...]:
     """The reported scores of the study's models, out of its tables; what cannot be read is said, not raised."""
     if study is None:
         return ()
     literature = Literature()
+    folder = f"{base}/" if base else ""
     for table in study.tables:
         try:
-            literature.add(table)
+            literature.add(folder + table)
         except LiteratureError as error:
-            problems.append(f"A table of reported scores cannot be read: {error}")
+            problems.append(f"A table of reported scores cannot be read: {error}".replace(folder, ""))
     if literature.unread:
         count = len(literature.unread)
-        problems.append(f"{count} places of the tables give no score, the first: {literature.unread[0]}")
+        problems.append(
+            f"{count} places of the tables give no score, the first: {literature.unread[0]}".replace(folder, "")
+        )
     found = {one.id: one for model in study.models for one in literature.reported(model, study.grid.benchmark)}
-    return tuple(found.values())
+    return tuple(replace(one, place=one.place.removeprefix(folder)) for one in found.values())
 
 
 def _here() -> tuple[Fact, ...]:

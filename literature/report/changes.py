@@ -26,11 +26,17 @@ def read_report(path: Path) -> dict[str, Any]:
         found = json.loads(place.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ReportError(f"{place}: cannot be read as a report: {error}; expected a report.json") from error
+    return checked(found, str(place))
+
+
+def checked(found: Any, place: str) -> dict[str, Any]:
+    """The document again when it is a report of a version that is known; else `ReportError`."""
     if not isinstance(found, dict) or found.get("schema") != NAME:
         raise ReportError(f"{place}: is no report: expected a report.json that `scoretrace report` wrote")
     if found.get("version") != VERSION:
         raise ReportError(f"{place}: is a report of version {found.get('version')}; this Scoretrace reads {VERSION}")
-    return found
+    read: dict[str, Any] = found
+    return read
 
 
 def changes(before: Document, after: Document) -> dict[str, Any]:
