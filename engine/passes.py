@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
@@ -23,6 +22,10 @@ NO_ROOM = StoredOutcome("", "no room", "the prompt is as long as the limit, so n
 """What the harness calls a failed sample: counted, and shown apart."""
 
 
+AGAIN = "+"
+"""Marks a request whose reply is in flight already under another limit or other cuts; the key is what stands before."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """One reply that somebody waits for: the sample of a problem in a pass."""
@@ -33,10 +36,15 @@ class Asked:
     sample: int
     n_prompt: int
 
+    @property
+    def limit(self) -> int:
+        """The most new tokens; the prompt counts in the maximum length."""
+        return self.reader.max_length - self.n_prompt
+
 
 @dataclass
 class Pace:
-    """What a group took: replies made (not found in the store), their tokens, prompt tokens, and wall seconds."""
+    """What a load took: replies made (not found in the store), their tokens, prompt tokens, and wall seconds."""
 
     replies: int = 0
     tokens: int = 0
@@ -45,9 +53,10 @@ class Pace:
 
 
 class GroupRun:
-    """Asks a model for the replies of one group, and hands what configurations read of them to the judges.
+    """Makes the requests of one group, and hands what configurations read of its replies to the judges.
 
-    `todo(configuration id, task id, sample)` is False where an earlier life of the run has the outcome already.
+    `todo(configuration id, task id, sample)` is False where an earlier life of the run has the outcome already;
+    `waiting` maps the ids of requests in flight to who waits for them, over all groups of one loaded model.
     """
 
     def __init__(
@@ -60,7 +69,10 @@ class GroupRun:
         *,
         first_index: int,
         todo: Callable[[str, str, int], bool],
+        waiting: dict[str, list[tuple[GroupRun, Asked]]],
+        pace: Pace,
     ) -> None:
+        extraction.check_template(group.template)
         self._group = group
         self._benchmark = benchmark
         self._model = model
@@ -68,39 +80,20 @@ class GroupRun:
         self._pool = pool
         self._first_index = first_index
         self._todo = todo
-        self._waiting: dict[str, list[Asked]] = {}
+        self._waiting = waiting
+        self._pace = pace
         self._eos = model.special_tokens.get("eos_token", "")
         self._stop_words = prompts.stop_words(benchmark, group.template, self._eos)
         self._chat = chat_template(model)
-        self.pace = Pace()
 
-    def run(self, tick: Callable[[], bool]) -> bool:
-        """Go through all replies; False when `tick` ended it before its end. `TemplateError` when a prompt fails to
-        render.
-        """
-        extraction.check_template(self._group.template)
-        alive = True
-        started = time.monotonic()
-
-        def listen() -> bool:
-            nonlocal alive
-            alive = tick()
-            return alive
-
-        for generation in self._model.generate(self._requests(listen), listen):
-            self._finish(generation)
-        self.pace.seconds = time.monotonic() - started
-        return alive
-
-    def _requests(self, listen: Callable[[], bool]) -> Iterator[Request]:
+    def requests(self) -> Iterator[Request]:
+        """What the store does not have, problem by problem; `TemplateError` when a prompt fails to render."""
         for problem in self._benchmark.problems:
-            if not listen():
-                return
             text = prompts.render(
                 self._group.template, self._benchmark, problem, prefill=self._group.prefill, chat=self._chat
             )
             tokens = self._model.tokenize(text)
-            self.pace.prompt_tokens += len(tokens)
+            self._pace.prompt_tokens += len(tokens)
             for offset, reader in enumerate(self._group.passes):
                 for sample in range(reader.samples):
                     asked = Asked(self._first_index + offset, reader, problem, sample, len(tokens))
@@ -108,7 +101,7 @@ class GroupRun:
 
     def _request(self, asked: Asked, tokens: tuple[int, ...]) -> Iterator[Request]:
         reader = asked.reader
-        limit = reader.max_length - asked.n_prompt
+        limit = asked.limit
         if limit <= 0:
             self._read(asked, None)
             return
@@ -123,13 +116,19 @@ class GroupRun:
         )
         stored = self._recorder.generation(key)
         if stored is not None and stored.covers(limit, self._cuts(reader)):
-            self._state(asked, stored, reused=True)
-        elif key in self._waiting:
-            self._waiting[key].append(asked)
-        else:
-            self._waiting[key] = [asked]
-            done = extraction.done(reader.extractions, self._benchmark, self._stop_words)
-            yield Request(key, tokens, reader.decoding, limit, stream, done)
+            self.state(asked, stored, reused=True)
+            return
+        request = key
+        while request in self._waiting:
+            _, first = self._waiting[request][0]
+            if (first.limit, first.reader.extractions) == (limit, reader.extractions):
+                self._waiting[request].append((self, asked))
+                return
+            # The same reply is in flight for a shorter limit or for other cuts: it may end too early for this one.
+            request += AGAIN
+        self._waiting[request] = [(self, asked)]
+        done = extraction.done(reader.extractions, self._benchmark, self._stop_words)
+        yield Request(request, tokens, reader.decoding, limit, stream, done)
 
     def _cuts(self, reader: Pass) -> tuple[str, ...]:
         """Names of the cut rules that may end a reply, each with what it depends on."""
@@ -137,28 +136,27 @@ class GroupRun:
         words = hashlib.sha256("\x00".join(self._stop_words).encode()).hexdigest()[:8]
         return tuple(f"{name}:{language}:{words}" for name in reader.extractions)
 
-    def _finish(self, generation: Generation) -> None:
-        waiting = self._waiting.pop(generation.key)
-        first = waiting[0]
+    def keep(self, asked: Asked, generation: Generation) -> StoredGeneration:
+        """Put a reply that this group asked for first into the store."""
         stored = StoredGeneration(
-            key=generation.key,
+            key=generation.key.rstrip(AGAIN),
             model_sha256=self._model.card.sha256,
-            decoding=first.reader.decoding.label,
-            n_prompt=first.n_prompt,
+            decoding=asked.reader.decoding.label,
+            n_prompt=asked.n_prompt,
             text=generation.text,
             tokens=generation.tokens,
             stop=generation.stop,
-            asked=first.reader.max_length - first.n_prompt,
+            asked=asked.limit,
             seconds=generation.seconds,
-            cuts=self._cuts(first.reader) if generation.stop == "cut" else (),
+            cuts=self._cuts(asked.reader) if generation.stop == "cut" else (),
         )
         self._recorder.put_generation(stored)
-        self.pace.replies += 1
-        self.pace.tokens += len(stored.tokens)
-        for asked in waiting:
-            self._state(asked, stored, reused=False)
+        self._pace.replies += 1
+        self._pace.tokens += len(stored.tokens)
+        return stored
 
-    def _state(self, asked: Asked, stored: StoredGeneration, *, reused: bool) -> None:
+    def state(self, asked: Asked, stored: StoredGeneration, *, reused: bool) -> None:
+        """Say that a reply is there, and let every configuration that waits for it read it."""
         self._recorder.event(
             Generated(
                 index=asked.pass_index,
@@ -207,3 +205,12 @@ def read_prefix(stored: StoredGeneration, room: int, detokenize: Callable[[Seque
     if len(stored.tokens) <= room:
         return stored.text
     return detokenize(stored.tokens[:room])
+
+
+def finish(waiting: dict[str, list[tuple[GroupRun, Asked]]], generation: Generation) -> None:
+    """Keep a finished reply, and give it to everyone who waits for it."""
+    askers = waiting.pop(generation.key)
+    group, first = askers[0]
+    stored = group.keep(first, generation)
+    for asker, asked in askers:
+        asker.state(asked, stored, reused=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from cache.errors import FileError
@@ -30,9 +30,9 @@ from engine.events import (
 )
 from engine.job import Job
 from engine.judging import Candidate, JudgePool
-from engine.passes import GroupRun, Pace
+from engine.passes import Asked, GroupRun, Pace, finish
 from engine.plan import Load, Plan, PromptGroup, make_plan
-from engine.protocols import Benchmark, Model, Sandbox
+from engine.protocols import Benchmark, Model, Request, Sandbox
 from engine.recorder import Recorder
 from engine.scoring import Score, fold_scores
 
@@ -63,6 +63,7 @@ class Runner:
         self._scores: dict[str, Score] = {}
         self._complete: set[str] = set()
         self._index = 0
+        self._alive = True
         self._pool: JudgePool
 
     def run(self) -> str:
@@ -139,8 +140,8 @@ class Runner:
 
     def _load(self, load: Load) -> None:
         groups = [group for group in load.groups if not self._complete.issuperset(c.id for c in group.configurations)]
-        self._index += sum(len(g.passes) for g in load.groups) if not groups else 0
         if not groups:
+            self._index += sum(len(g.passes) for g in load.groups)
             return
         readers = [c for group in load.groups for c in group.configurations]
         started = time.monotonic()
@@ -162,15 +163,38 @@ class Runner:
                 )
             )
             keep_template(self._recorder.store, model)
-            for group in load.groups:
-                self._group(group, model)
+            self._generate(load, model)
+        except ModelError as error:
+            self._failed((c.id for c in readers), str(error))
         finally:
             model.close()
 
-    def _group(self, group: PromptGroup, model: Model) -> None:
+    def _generate(self, load: Load, model: Model) -> None:
+        """One stream of requests over all groups of a load, so that no slot idles between them."""
+        waiting: dict[str, list[tuple[GroupRun, Asked]]] = {}
+        pace, started = Pace(), time.monotonic()
+
+        def requests() -> Iterator[Request]:
+            for group in load.groups:
+                yield from self._requests(group, model, waiting, pace)
+
+        for generation in model.generate(requests(), self._listen):
+            finish(waiting, generation)
+        pace.seconds = time.monotonic() - started
+        self._learn(load, pace)
+        if not self._alive:
+            raise Stopped
+
+    def _listen(self) -> bool:
+        self._alive = self._control.tick()
+        return self._alive
+
+    def _requests(
+        self, group: PromptGroup, model: Model, waiting: dict[str, list[tuple[GroupRun, Asked]]], pace: Pace
+    ) -> Iterator[Request]:
         first = self._index
         self._index += len(group.passes)
-        if self._complete.issuperset(c.id for c in group.configurations):
+        if not self._alive or self._complete.issuperset(c.id for c in group.configurations):
             return
         benchmark = self._benchmarks[group.benchmark]
         self._recorder.event(
@@ -182,19 +206,23 @@ class Runner:
             )
         )
         try:
-            running = GroupRun(group, benchmark, model, self._recorder, self._pool, first_index=first, todo=self._todo)
-            alive = running.run(self._control.tick)
-        except (TemplateError, ModelError) as error:
+            running = GroupRun(
+                group, benchmark, model, self._recorder, self._pool, first_index=first, todo=self._todo,
+                waiting=waiting, pace=pace,
+            )  # fmt: skip
+            for request in running.requests():
+                if not self._listen():
+                    return
+                yield request
+        except TemplateError as error:
             self._failed((c.id for c in group.configurations), str(error))
-            return
-        self._learn(group, running.pace)
-        if not alive:
-            raise Stopped
 
-    def _learn(self, group: PromptGroup, pace: Pace) -> None:
+    def _learn(self, load: Load, pace: Pace) -> None:
         """Remember how long replies take here, for the next preflight."""
-        if pace.replies >= 8:
-            key = pace_key(self._job.models[group.model], group.precision, group.benchmark)
+        if pace.replies < 8:
+            return
+        for benchmark in {group.benchmark for group in load.groups}:
+            key = pace_key(self._job.models[load.model], load.precision, benchmark)
             self._recorder.store.put_fact(key, asdict(pace))
 
     def _todo(self, configuration: str, task_id: str, sample: int) -> bool:
