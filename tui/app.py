@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ TICK = 1 / 15
 FOLD_SECONDS = 0.008
 MATCH_SECONDS = 0.010
 STATUS_SECONDS = 1.0
+SPARE_EVENTS = 5000
 LIVE = ("created", "running", "paused")
 
 
@@ -84,6 +86,7 @@ class ScoretraceApp(Commanded, App[int]):
         self._autostart = autostart
         self._asked_status = 0.0
         self._catching_up = False
+        self._spared = 0
 
     @property
     def KEY_LINE(self) -> Sequence[Command]:
@@ -134,9 +137,19 @@ class ScoretraceApp(Commanded, App[int]):
             if dirty:
                 screen.follow(dirty)
             screen.tick()
+        self._spare_collector()
         if more and not self._catching_up:
             self._catching_up = True
             self.set_timer(0.005, self._catch_up)
+
+    def _spare_collector(self) -> None:
+        """Facts live as long as the app: looking through all of them again and again cost pauses of 100 ms and more."""
+        events = self.desk.state.events
+        if events < self._spared:
+            self._spared = 0
+        if events - self._spared >= SPARE_EVENTS:
+            self._spared = events
+            gc.freeze()
 
     @property
     def base_screen(self) -> BaseScreen | None:

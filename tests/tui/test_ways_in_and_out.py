@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from dataclasses import replace
@@ -278,3 +279,17 @@ async def test_keys_are_answered_while_events_flood_in():
             waits.append(time.monotonic() - asked)
             await pilot.pause(0.02)
     assert sorted(waits)[len(waits) // 2] < 0.05
+
+
+async def test_long_runs_do_not_slow_the_garbage_collector_down():
+    """Facts that stay are taken out of what it looks through, so that it never holds a key up."""
+    gc.unfreeze()
+    app = ScoretraceApp(FakeSession(), make_study())
+    try:
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until_shown(pilot, "DeepSeekCoder-Inst (33B)")
+            assert gc.get_freeze_count() == 0
+            app.desk.state.events = 6000
+            await settled(pilot, lambda: gc.get_freeze_count() > 0, "the facts to be spared")
+    finally:
+        gc.unfreeze()
