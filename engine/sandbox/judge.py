@@ -22,7 +22,7 @@ from engine.errors import SandboxUnavailable
 from engine.protocols import Outcome
 from engine.sandbox import wire
 from engine.sandbox.confine import SEALED
-from engine.sandbox.plan import plan, prelude_names
+from engine.sandbox.plan import helper_names, plan, prelude_names
 from engine.sandbox.server import Report, Server, ServerLost
 from engine.sandbox.session import NeedsCandidate
 from engine.sandbox.verdict import judge_apart, judge_beside
@@ -87,12 +87,14 @@ class Judge:
     def _judge(self, job: dict[str, Any]) -> Outcome:
         try:
             tests = plan(job["test"], job["entry_point"])
-            names = prelude_names(job["prelude"])
+            names = helpers = prelude_names(job["prelude"])
+            if job["helpers"] and any(name not in names and name != job["entry_point"] for name in tests.names):
+                helpers = helper_names(job["prelude"], job["helpers"])
         except BaseException as e:  # noqa: BLE001 - the trusted side's own fault, told as such
-            return Outcome("unavailable", one_line(f"the tests do not load: {type(e).__name__}: {e}"))
+            return Outcome("unavailable", one_line(f"the trusted texts do not load: {type(e).__name__}: {e}"))
         if not (job["same_interpreter"] or tests.needs_candidate):
             with contextlib.suppress(NeedsCandidate):
-                return self._in_child(job, lambda channel: judge_apart(channel, job, tests, names))
+                return self._in_child(job, lambda channel: judge_apart(channel, job, tests, names, helpers))
         return self._in_child(job, lambda channel: judge_beside(channel, job))
 
     def _in_child(self, job: dict[str, Any], judge: Callable[[wire.Channel], Outcome | None]) -> Outcome:

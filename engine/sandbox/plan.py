@@ -142,8 +142,15 @@ def prelude_names(prelude: str) -> dict[str, Any]:
     return names
 
 
-@functools.lru_cache(maxsize=1024)
-def helper_code(helpers: str) -> CodeType:
+@functools.lru_cache(maxsize=256)
+def helper_names(prelude: str, helpers: str) -> dict[str, Any]:
+    """The prelude's namespace with what the helpers' text adds to it; not to be changed."""
+    names = dict(prelude_names(prelude))
+    exec(_helper_code(helpers), names)
+    return names
+
+
+def _helper_code(helpers: str) -> CodeType:
     """The helpers' text compiled; a function header left open at its end (a prompt's last lines) gets an empty body."""
     try:
         return compile(helpers, "<helpers>", "exec", dont_inherit=True)

@@ -118,8 +118,6 @@ class Session:
     def talk(self, message: dict[str, Any]) -> dict[str, Any]:
         """One message out, one back. Raises Ended, also where the other end is gone or breaks the protocol."""
         try:
-            if self._channel.pending():
-                raise self._end("answer not data", "an answer before the call")
             try:
                 self._channel.send(message)
             except wire.Malformed as e:

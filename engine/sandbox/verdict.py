@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.protocols import Outcome
 from engine.sandbox import wire
-from engine.sandbox.plan import GOT, TEST_NAME, WANTED, Assertion, TestPlan, helper_code
+from engine.sandbox.plan import GOT, TEST_NAME, WANTED, Assertion, TestPlan
 from engine.sandbox.remote import Remote, RemoteIterator, handle_of
 from engine.sandbox.session import Ended, NeedsCandidate, Session, outcome_of
 
@@ -29,8 +29,12 @@ _OTHER = 0x5EED  # the tests' random numbers are not the candidate's
 _SIDE = 80
 
 
-def judge_apart(channel: wire.Channel, job: dict[str, Any], tests: TestPlan, prelude: dict[str, Any]) -> Outcome | None:
+def judge_apart(
+    channel: wire.Channel, job: dict[str, Any], tests: TestPlan, prelude: dict[str, Any], helpers: dict[str, Any]
+) -> Outcome:
     """The outcome of tests run in this process against a candidate at the other end of the channel.
+
+    `prelude` is the namespace that the tests start from, `helpers` what they may take from the problem besides.
 
     Kind `""` means that the child ended first and only its end tells. Raises NeedsCandidate when the tests hand over
     what cannot cross.
@@ -40,7 +44,7 @@ def judge_apart(channel: wire.Channel, job: dict[str, Any], tests: TestPlan, pre
     with _limited(session, job):
         try:
             names = dict(prelude)
-            mode = _bind(session, job, tests, names)
+            mode = _bind(session, job, tests, names, helpers)
             _seed(job["seed"] ^ _OTHER)
             exec(tests.code, names)
             finished = True
@@ -65,14 +69,13 @@ def _settled(session: Session, mode: str, finished: bool) -> Outcome:
     return Outcome("passed", "changed its arguments" if session.changed_arguments else "", mode)
 
 
-def _bind(session: Session, job: dict[str, Any], tests: TestPlan, names: dict[str, Any]) -> str:
+def _bind(
+    session: Session, job: dict[str, Any], tests: TestPlan, names: dict[str, Any], helpers: dict[str, Any]
+) -> str:
     """Load the candidate and put what the tests name into `names`; the mode that this comes to."""
     entry = job["entry_point"]
     wanted = [name for name in tests.names if name not in names or name == entry]
     kinds = session.load(job["prelude"] + "\n" + job["candidate"], wanted)
-    helpers = dict(names)
-    if job["helpers"] and any(name != entry for name in wanted):
-        exec(helper_code(job["helpers"]), helpers)
     mode = SPLIT
     for name, kind in kinds.items():
         if not kind:

@@ -32,6 +32,8 @@ _BUILTIN_TYPES: dict[str, type] = {
 }
 
 Json = Any
+_PART = 1 << 16
+_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class Malformed(Exception):
@@ -50,8 +52,30 @@ class Channel:
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
-        self.deadline: float | None = None
+        self._socket.settimeout(None)
+        self._deadline: float | None = None
+        self._buffer = bytearray()
         self.last_size = 0
+
+    @property
+    def deadline(self) -> float | None:
+        """Monotonic time at which every wait ends."""
+        return self._deadline
+
+    @deadline.setter
+    def deadline(self, value: float | None) -> None:
+        self._deadline = value
+        self._arm()
+
+    def _arm(self) -> None:
+        """Have the kernel end the next wait at the deadline: one system call for a message instead of a poll before."""
+        left = 0.0 if self._deadline is None else self._deadline - time.monotonic()
+        if self._deadline is not None and left <= 0:
+            raise TimeoutError("deadline")
+        span = struct.pack("ll", int(left), int(left % 1 * 999_998) + (left > 0))  # 0 would be for ever
+        with contextlib.suppress(OSError):
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
 
     def fileno(self) -> int:
         """The socket's file descriptor."""
@@ -65,65 +89,45 @@ class Channel:
 
     def send(self, message: Json) -> None:
         """Send one message. Raises Malformed when too large, Closed when nobody listens, TimeoutError when late."""
-        self.send_text(json.dumps(message, separators=(",", ":")))
-
-    def send_text(self, text: str) -> None:
-        """Send a message that is JSON text already."""
-        data = text.encode()
+        data = _to_json(message).encode()
         if len(data) > MESSAGE_MAX:
             raise Malformed(f"a message of {len(data)} bytes")
         try:
-            self._wait()
-            self._socket.sendall(struct.pack(">I", len(data)) + data)
-        except TimeoutError:
-            raise
+            self._socket.sendall(len(data).to_bytes(4, "big") + data)
+        except BlockingIOError as e:
+            raise TimeoutError("deadline") from e
         except OSError as e:
             raise Closed(str(e)) from e
 
     def receive(self) -> Json:
         """The next message. Raises Malformed, Closed, or TimeoutError at the deadline."""
-        (length,) = struct.unpack(">I", self._exactly(4))
+        buffer = self._buffer
+        while len(buffer) < 4:
+            self._more()
+        length = int.from_bytes(buffer[:4], "big")
         if length > MESSAGE_MAX:
             raise Malformed(f"a message of {length} bytes")
-        data = self._exactly(length)
+        while len(buffer) < 4 + length:
+            self._arm()  # what comes in small pieces does not put off the deadline
+            self._more()
+        text = bytes(buffer[4 : 4 + length])
+        del buffer[: 4 + length]
         self.last_size = length
         try:
-            return json.loads(data)
+            return json.loads(text.decode())
         except (ValueError, RecursionError, MemoryError) as e:
             raise Malformed(f"not JSON: {type(e).__name__}") from e
 
-    def pending(self) -> bool:
-        """True when bytes wait to be read, or the other end is closed with something unread."""
+    def _more(self) -> None:
         try:
-            self._socket.settimeout(0)
-            return bool(self._socket.recv(1, socket.MSG_PEEK))
-        except OSError:
-            return False
-
-    def _wait(self) -> None:
-        if self.deadline is None:
-            self._socket.settimeout(None)
-            return
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("deadline")
-        self._socket.settimeout(left)
-
-    def _exactly(self, count: int) -> bytes:
-        parts = []
-        while count:
-            self._wait()
-            try:
-                part = self._socket.recv(min(count, 1 << 20))
-            except TimeoutError:
-                raise
-            except OSError as e:
-                raise Closed(str(e)) from e
-            if not part:
-                raise Closed("end of stream")
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
+            part = self._socket.recv(_PART)
+        except BlockingIOError as e:
+            raise TimeoutError("deadline") from e
+        except OSError as e:
+            raise Closed(str(e)) from e
+        if not part:
+            raise Closed("end of stream")
+        self._buffer += part
 
 
 def encode(value: Any, unknown: Callable[[object], Json], depth: int = ENCODE_DEPTH) -> Json:

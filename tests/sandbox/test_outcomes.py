@@ -92,6 +92,7 @@ def test_tests_that_never_call_the_candidate_do_not_pass(judged: Callable[..., O
 def test_broken_tests_are_nobodys_failure(judged: Callable[..., Outcome]) -> None:
     """A test text or a prelude that does not load is no answer about the candidate."""
     assert judged("def f(x):\n    return x", "assert f(1) = 1").kind == "unavailable"
+    assert judged("def f(x):\n    return x\ng = f", "assert f(g(1)) == 1", helpers="def g(x) x").kind == "unavailable"
     assert (
         judged("def f(x):\n    return x", "assert f(1) == 1", prelude="import no_such_module_anywhere").kind
         == "unavailable"

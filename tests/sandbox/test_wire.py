@@ -221,7 +221,7 @@ def judged(answers: list[Any], echo: bool, test: str) -> Outcome | None:
         "wall": 2.0,
     }
     with a_child_that_says(answers, echo) as channel:
-        return judge_apart(channel, job, plan(test, "f"), {})
+        return judge_apart(channel, job, plan(test, "f"), {}, {})
 
 
 TESTS = [
