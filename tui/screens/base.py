@@ -12,6 +12,7 @@ from textual.widgets import Input
 from tui.commands import Command, Commanded, bindings
 from tui.widgets.bars import KeyLine, StatusLine, TitleBar
 from tui.widgets.pieces import Piece
+from tui.widgets.progress import grouped
 from tui.widgets.rows import dress_all
 
 if TYPE_CHECKING:
@@ -141,11 +142,6 @@ class BaseScreen(Commanded, Screen[None]):
 def numbered(count: int, noun: str) -> str:
     """`1 model`, `2 models`, `1 440 generations`."""
     return f"{grouped(count)} {noun}{'' if count == 1 else 's'}"
-
-
-def grouped(count: int) -> str:
-    """A whole number with thin groups: 4 920."""
-    return f"{count:,}".replace(",", " ")
 
 
 def join(parts: Sequence[str]) -> str:

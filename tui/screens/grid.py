@@ -13,12 +13,13 @@ from textual.timer import Timer
 from tui.axes import AXES, Axes, Axis
 from tui.commands import Command, bindings
 from tui.errand import Errand
-from tui.screens.base import BaseScreen, grouped, join, numbered
+from tui.screens.base import BaseScreen, join, numbered
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen, PromptScreen
 from tui.session import Preflight
 from tui.state import duration
 from tui.widgets.bars import TextLine
 from tui.widgets.pieces import Piece, cell
+from tui.widgets.progress import grouped
 from tui.widgets.rows import RowList
 from tui.widgets.text import Line, TextView
 

@@ -11,17 +11,17 @@ from textual.app import ComposeResult
 
 from literature.records import ReportedScore
 from tui.commands import Command, bindings
-from tui.screens.base import BaseScreen, grouped, join, numbered
+from tui.screens.base import BaseScreen, join, numbered
 from tui.theme import MARKS
 from tui.widgets.bars import TextLine
 from tui.widgets.matrix import Layout, header, lay_out, row
-from tui.widgets.pieces import Piece, bar, cell
+from tui.widgets.pieces import Piece, cell
+from tui.widgets.progress import STOPPED, banner, progress
 from tui.widgets.rows import RowList
 from tui.widgets.text import Line, TextView, wrap
 
 SORTS = ("grid order", "nearest match first", "highest score first")
 HOLD_SECONDS, SORT_SECONDS = 6.0, 2.0
-STOPPED = ("stopped", "failed", "died")
 LEGEND = ("exact", "rounding", "near", "within noise", "inconclusive", "open", "ruled out")
 
 
@@ -165,7 +165,7 @@ class RunScreen(BaseScreen):
             Piece(" "),
             Piece(right, "agree" if shown == "running" else "open"),
         )
-        self.query_one("#progress", TextLine).show(*self._progress(width))
+        self.query_one("#progress", TextLine).show(*progress(state, width))
         self._banner(shown)
         self._overall()
         self._sort_again()
@@ -181,29 +181,9 @@ class RunScreen(BaseScreen):
             if order != list(self.rows.keys):
                 self.rows.show(order)
 
-    def _progress(self, width: int) -> list[Piece]:
-        state = self.root.desk.state
-        room = max(10, min(30, width // 4))
-        current = state.passes.get(state.current) if state.current is not None else None
-        counts = (
-            f" {state.finished_count}/{len(state.order)}   "
-            f"generation {grouped(state.done)}/{grouped(state.generations)}   "
-        )
-        label = current.label if current and not state.ended else f"sandbox {state.sandbox}" if state.sandbox else ""
-        rest = max(0, width - room - len(counts) - 2)
-        return [Piece(" "), *bar(state.done, state.generations, room), Piece(counts), cell(label, rest, "muted")]
-
     def _banner(self, shown: str) -> None:
         view = self.query_one("#banner", TextView)
-        lines: list[Line] = []
-        if shown in STOPPED:
-            detail = self.root.desk.status.detail or self.root.desk.state.detail
-            word = {"died": "The worker died", "failed": "The run failed", "stopped": "The run is stopped"}[shown]
-            lines.append([Piece(f"{word}; everything finished is kept. R resumes it where it was.", "against bold")])
-            lines += [[Piece(found, "against")] for found in detail.splitlines()[-3:]]
-        for note in self.root.desk.state.notes[-1:]:
-            if note.level == "warning":
-                lines.append([Piece(f"note: {note.text}", "open")])
+        lines = banner(shown, self.root.desk.status.detail, self.root.desk.state)
         if [list(found) for found in lines] != view.lines:
             view.show(lines)
             room = max(10, self.size.width - 3)
