@@ -278,7 +278,7 @@ def _download(hub: HubFile) -> Path:
 
 def _resolves(address: str) -> bool:
     """False when the name cannot be looked up: then the client need not be left to retry for half a minute."""
-    if any(name.lower().endswith("_proxy") for name in os.environ):
+    if {name.lower() for name in os.environ} & {"http_proxy", "https_proxy", "all_proxy"}:
         return True
     try:
         socket.getaddrinfo(urllib.parse.urlsplit(address).hostname, 443)

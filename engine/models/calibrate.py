@@ -18,7 +18,7 @@ from engine.models.decoder import Decoder, Logits
 from engine.models.local import CPU, LocalModel
 
 WIDTHS = (1, 4, 8, 16)
-"""Widths to choose from: kernels take rows in fours, so in other widths a slot's number could show in its logits."""
+"""Widths to choose from."""
 
 ACCELERATOR_WIDTHS = (8, 16, 32, 64)
 """The same, on a device that stays bound by memory for longer."""

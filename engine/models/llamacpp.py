@@ -133,6 +133,7 @@ class LlamaDecoder:
     def __init__(self, path: Path, *, threads: int, gpu_layers: int = 0, flash_attention: bool = False) -> None:
         self._lib = lib = _library()
         self._context: Any = None
+        self._batches: list[Any] = []
         self.threads = threads
         params = lib.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
@@ -142,6 +143,11 @@ class LlamaDecoder:
             raise ModelError(
                 f"llama.cpp cannot load {path}: {last_log_lines()}; give another file, or another llama.cpp build"
             )
+        if lib.llama_model_has_encoder(self._model):
+            self.close()
+            raise ModelError(
+                f"{path} has an encoder, so it cannot just continue a prompt; give a causal language model"
+            )
         self._vocab = lib.llama_model_get_vocab(self._model)
         self.n_vocab: int = lib.llama_vocab_n_tokens(self._vocab)
         self.end_tokens = frozenset(t for t in range(self.n_vocab) if lib.llama_vocab_is_eog(self._vocab, t))
@@ -150,7 +156,14 @@ class LlamaDecoder:
         self.flash_attention = flash_attention
 
     def shape(self, width: int, slot_tokens: int) -> None:
-        """Make room for `width` sequences of up to `slot_tokens` tokens; what slots held before is gone."""
+        """Make room for `width` sequences of up to `slot_tokens` tokens; what slots held before is gone.
+
+        The width is 1 or a multiple of four: kernels take rows in fours, so in other widths a slot's number can show in
+        its logits (q4_k_m at 6 and 7 does). `ModelError` for others, and when memory does not suffice.
+        """
+        most = int(self._lib.llama_max_parallel_sequences()) - 1
+        if not 1 <= width <= most or (width % 4 and width != 1):
+            raise ModelError(f"a width of {width} cannot be used; choose 1 or a multiple of 4 up to {most}")
         self._free_context()
         self._context = self._new_context(width, slot_tokens)
         if not self._context and self.flash_attention:
@@ -194,7 +207,12 @@ class LlamaDecoder:
             batch.n_seq_id[row] = 1
             batch.seq_id[row][0] = slot
             batch.logits[row] = 1
+        self._batches.append(batch)
         return batch, np.ctypeslib.as_array(batch.token, (size,)), np.ctypeslib.as_array(batch.pos, (size,))
+
+    def _check_shaped(self) -> None:
+        if not self._context:
+            raise ModelError("the model has no slots (closed, or its last change of shape failed); open it again")
 
     def _decode(self, batch: Any) -> Any:
         code = self._lib.llama_decode(self._context, batch)
@@ -210,6 +228,7 @@ class LlamaDecoder:
         """See `Decoder.prefill`."""
         if not prompt:
             raise ModelError("a prompt without tokens cannot be continued; check the template")
+        self._check_shaped()
         lib, (batch, tokens, positions) = self._lib, self._prompt
         lib.llama_memory_seq_rm(self._memory, self.width, -1, -1)
         for start, end in _parts(len(prompt)):
@@ -229,6 +248,7 @@ class LlamaDecoder:
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
         """See `Decoder.decode`."""
+        self._check_shaped()
         batch, token_view, position_view = self._step
         token_view[:] = tokens
         position_view[:] = positions
@@ -274,8 +294,8 @@ class LlamaDecoder:
 
     def _free_context(self) -> None:
         if self._context:
-            self._lib.llama_batch_free(self._step[0])
-            self._lib.llama_batch_free(self._prompt[0])
+            while self._batches:
+                self._lib.llama_batch_free(self._batches.pop())
             self._lib.llama_free(self._context)
             self._context = None
 

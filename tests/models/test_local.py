@@ -157,6 +157,15 @@ def test_one_generation_loop_at_a_time(model: LocalModel) -> None:
     assert len(again) == 1
 
 
+@pytest.mark.parametrize("width", [2, 6, 7, 256])
+def test_widths_that_kernels_do_not_treat_alike_are_refused(model: LocalModel, width: int) -> None:
+    """Rows are computed in fours; in a width of 6 some slots would get other kernels than others."""
+    with pytest.raises(ModelError, match="multiple of 4"):
+        model.shape(width=width)
+    assert model.decoder.width == 8
+    assert len(list(model.generate(_requests(model, Decoding(), 1)))) == 1
+
+
 def test_an_empty_prompt_is_an_error(model: LocalModel) -> None:
     """Nothing to continue: said so, instead of whatever the last prompt left."""
     with pytest.raises(ModelError, match="without tokens"):
@@ -252,6 +261,8 @@ def test_opening_takes_the_calibrated_width(released: ModelFile) -> None:
     opened = open_model("small", released, slot_tokens=256, threads=1, facts=facts)
     assert opened.decoder.width == 4
     opened.close()
+    with pytest.raises(ModelError, match="open it again"):
+        list(opened.generate([Request("a", (1,), Decoding(), 1, 0)]))
 
 
 class LeakyDecoder(FakeDecoder):
