@@ -8,12 +8,12 @@ import io
 import json
 import re
 import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser_kit import find_browser, visit
 
 from cache.store import Store
 from engine.events import Noted
@@ -26,7 +26,6 @@ from tui.study import ModelChoice
 MADE = 1_700_000_000.0
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 HOSTILE = "<img src=https://example.org/x onerror=alert(1)> \\input{/etc/passwd} {{ 7*7 }} %&$#_^~ \u4e2d"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @pytest.fixture
@@ -138,26 +137,21 @@ def test_every_number_stands_in_the_json(store: Store, rich: Any, name: str) -> 
 
 
 def test_html_in_a_browser_without_error_or_request(content: dict[str, Any], tmp_path: Path) -> None:
-    """Headless Chromium shows the page with no console message, and asks no host for anything."""
-    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if browser is None:
+    """Headless Chromium shows the page with no console message, and the page asks no host for anything."""
+    if not find_browser():
         pytest.skip("no Chromium here (Debian: apt install chromium)")
-    page = tmp_path / "report.html"
-    page.write_text(html.render(content), encoding="utf-8")
-    log, net = tmp_path / "chrome.log", tmp_path / "net.json"
-    done = subprocess.run(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
-         "--disable-background-networking", "--disable-component-update", "--no-first-run", f"--log-net-log={net}",
-         "--enable-logging", f"--log-file={log}", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert "Measured scores" in done.stdout
-    said = (log.read_text(errors="replace") if log.exists() else "") + done.stderr
-    assert [line for line in said.splitlines() if "CONSOLE" in line] == []
-    asked = set(
-        re.findall(r'"url":"((?:https?|wss?|ftp)://[^"]*)"', net.read_text(errors="replace") if net.exists() else "")
-    )
-    assert {url for url in asked if "example.org" in url or "report" in url} == set()
+    found = visit(html.render(content).encode(), tmp_path)
+    assert "Measured scores" in found.text
+    assert (found.console, found.requests) == ([], [])
+
+
+def test_the_browser_would_tell(tmp_path: Path) -> None:
+    """A page with a faulty script and an image of another host is caught at both."""
+    if not find_browser():
+        pytest.skip("no Chromium here (Debian: apt install chromium)")
+    found = visit(b"<img src='http://127.0.0.1:9/x.png'><script>nonesuch()</script>", tmp_path)
+    assert any("nonesuch" in line for line in found.console)
+    assert found.requests == ["http://127.0.0.1:9/x.png"]
 
 
 @pytest.mark.parametrize("program", latex.PROGRAMS)
