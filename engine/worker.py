@@ -30,16 +30,13 @@ from engine.run import Parts, Runner
 
 def real_parts(job: Job, store: Store) -> Parts:
     """The parts of a real run: files by spec, llama.cpp, the machine's sandbox."""
-    from engine.models.open import idle_cores, open_model
+    from engine.models.open import open_model
     from engine.sandbox import open_sandbox
-
-    # Looked up once, before anything of ours keeps a core busy.
-    threads = job.threads or idle_cores()
 
     def model(name: str, precision: str, slot_tokens: int) -> Model:
         source = files.find_model(job.models[name], store)
         return open_model(
-            name, source, precision, width=job.width or None, threads=threads, slot_tokens=slot_tokens,
+            name, source, precision, width=job.width or None, threads=job.threads or None, slot_tokens=slot_tokens,
             folder=models_folder(), facts=store,
         )  # fmt: skip
 

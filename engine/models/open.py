@@ -11,9 +11,9 @@ from engine.models import calibrate, llamacpp
 from engine.models.local import CPU, LocalModel
 from engine.models.memory import available_memory, needed
 from engine.models.precision import derive
-from engine.models.threads import idle_cores, watch
+from engine.models.threads import watch
 
-__all__ = ["DEFAULT_WIDTH", "LocalModel", "idle_cores", "open_model"]
+__all__ = ["DEFAULT_WIDTH", "LocalModel", "open_model"]
 
 DEFAULT_WIDTH = 8
 """Slots decoded together where no calibration says otherwise."""

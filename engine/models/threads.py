@@ -82,11 +82,6 @@ def watch(seconds: float = 0.1) -> tuple[FreeCores, int]:
     return counter, counter.count()
 
 
-def idle_cores() -> int:
-    """Cores that are free right now."""
-    return watch()[1]
-
-
 def _affinity() -> set[int]:
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
