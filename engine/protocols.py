@@ -53,6 +53,8 @@ class Program:
     `helpers` is trusted text of the problem (its header will do) that defines what the tests call besides
     `entry_point`; such a name is taken from there when the candidate defines it too, and is missing when it does not.
     `same_interpreter` asks that the tests run beside the candidate, for tests that need the candidate's own objects.
+    `language` is the short name that HumanEvalPack's tasks end in; other languages than Python are compiled and run as
+    one text.
     """
 
     prelude: str
@@ -61,16 +63,16 @@ class Program:
     entry_point: str = ""
     helpers: str = ""
     same_interpreter: bool = False
+    language: str = "python"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use: `cpu_s` and `wall_s` in seconds, memory and output in bytes."""
+    """What a program may use: `cpu_s` and `wall_s` in seconds, memory in bytes."""
 
     cpu_s: float = 10.0
     wall_s: float = 30.0
     memory: int = 1 << 30
-    output: int = 1 << 16
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from engine.run import Parts, Runner
 
 def real_parts(job: Job, store: Store) -> Parts:
     """The parts of a real run: files by spec, llama.cpp, the machine's sandbox."""
+    from engine.benchmarks.languages import language_of
     from engine.models.open import open_model
     from engine.sandbox import open_sandbox
 
@@ -40,10 +41,11 @@ def real_parts(job: Job, store: Store) -> Parts:
             folder=models_folder(), facts=store,
         )  # fmt: skip
 
+    languages = sorted({language_of(one.benchmark).name for one in job.configurations})
     return Parts(
         benchmark=lambda name: open_benchmark(name, job.data.get(name)),
         model=model,
-        sandbox=lambda: open_sandbox(job.level or None),
+        sandbox=lambda: open_sandbox(job.level or None, languages=languages),
     )
 
 

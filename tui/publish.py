@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def verify(options: argparse.Namespace) -> int:
     from tui.lines import print_objects
     from tui.verify import verify_bundle
 
-    found = verify_bundle(Path(options.bundle), lambda: open_sandbox(options.level), data=options.data)
+    found = verify_bundle(Path(options.bundle), partial(open_sandbox, options.level), data=options.data)
     if options.format == "plain":
         for line in found.lines():
             print(line)

@@ -123,7 +123,7 @@ def judge(options: argparse.Namespace) -> int:
         return "task_id", found["task_id"], program, benchmark.limits
 
     jobs = [job(found) for found in read_objects([("id", "program", "test"), ("task_id", "program")])]
-    sandbox = open_sandbox(options.level)
+    sandbox = open_sandbox(options.level, languages=sorted({program.language for _, _, program, _ in jobs}))
     try:
         with ThreadPoolExecutor(free_cores()) as pool:
             outcomes = pool.map(lambda item: sandbox.run(item[2], item[3]), jobs)

@@ -86,12 +86,15 @@ class Verification:
 
 def verify_bundle(
     path: Path,
-    sandbox: Callable[[], Sandbox],
+    sandbox: Callable[..., Sandbox],
     *,
     data: str | None = None,
     opener: Callable[..., Benchmark] = open_benchmark,
 ) -> Verification:
-    """Verify a bundle; `BundleError` when it is none. `data` is the benchmark's file where the bundle lacks it."""
+    """Verify a bundle; `BundleError` when it is none. `data` is the benchmark's file where the bundle lacks it.
+
+    `sandbox` is called with `languages=` when programs are not all in Python, else without arguments.
+    """
     opened = bundle_file.read(path)
     differences = [Difference(*_split(text)) for text in opened.changed]
     carried = _carried(opened)
@@ -106,7 +109,8 @@ def verify_bundle(
             raise BundleError(f"{path}: {error}; get the bundle again") from error
         finally:
             store.close()
-    judge = sandbox()
+    languages = sorted({one.program.language for one in samples if one.program})
+    judge = sandbox(languages=languages) if set(languages) - {"python"} else sandbox()
     try:
         outcomes = execute(samples, judge, free_cores())
     finally:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+from engine.benchmarks.assembly import assemble
 from engine.benchmarks.languages import LANGUAGES, Language
 from engine.benchmarks.rows import Row
 from engine.errors import BenchmarkError
@@ -63,12 +64,9 @@ class FixBenchmark:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def program(self, problem: Problem, candidate: str) -> Program:
-        """Import lines, candidate and tests, as the harness joins them; `BenchmarkError` unless in Python."""
+        """Import lines, candidate and tests, as the harness joins them for the language."""
         if self.language.name != "python":
-            raise BenchmarkError(
-                f"{self.name}: judging {self.language.prefix} programs is not supported yet (no toolchain); "
-                "prompts and extraction work: to get scores, choose a benchmark that ends in -python"
-            )
+            return assemble(self.language.name, problem, candidate)
         # The harness strips import lines and candidate as one text, so only the candidate's end changes.
         return Program(self.prelude, candidate.rstrip(), problem.test, problem.entry_point)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,15 +12,20 @@ if TYPE_CHECKING:
 __all__ = ["open_sandbox", "probe_levels"]
 
 
-def open_sandbox(level: str | None = None, jobs: int | None = None, seed: int = 0) -> Sandbox:
+def open_sandbox(
+    level: str | None = None, jobs: int | None = None, seed: int = 0, languages: Sequence[str] = ("python",)
+) -> Sandbox:
     """A sandbox at the best level that works here, or at the level named; `jobs` programs at a time (default: cores).
 
     Levels: `namespaces`, `landlock`, `sealed`; `limits` confines nothing and is used only when named. `seed` fixes the
-    hash seed and the random state. Raises SandboxUnavailable when the level does not work on this machine.
+    hash seed and the random state. `languages` are those whose programs may come (`python`, `js`, `java`, `go`, `cpp`,
+    `rust`); the identity holds the versions of their toolchains. Helper processes start when first needed. Raises
+    SandboxUnavailable when Python programs are to be run and the level does not work on this machine; other languages
+    then answer `unavailable`.
     """
     from engine.sandbox.levels import open_level
 
-    return open_level(level, jobs, seed)
+    return open_level(level, jobs, seed, languages)
 
 
 def probe_levels() -> dict[str, Probe]:

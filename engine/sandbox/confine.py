@@ -22,6 +22,7 @@ LEVELS = (NAMESPACES, LANDLOCK, SEALED, LIMITS)
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib")
+_PROGRAMS = ("/bin",)
 _ROOTS = ("/tmp", "/mnt", "/srv", "/opt", "/var")
 _HIDDEN = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3", "ensurepip")
 
@@ -118,8 +119,12 @@ def _wait_for(inner: int) -> None:
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def build_root(seen: View) -> None:
-    """A read-only root with the readable paths at their own places and nothing else; becomes `/`."""
+def build_root(seen: View, scratch: tuple[str, str] = ("", ""), processes: bool = False) -> None:
+    """A read-only root with the readable paths at their own places and nothing else; becomes `/`.
+
+    `scratch` is the place and the mount options of a folder in memory that can be written to; none when empty.
+    `processes` adds a /proc with the entries of these namespaces' processes and nothing else.
+    """
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     sources = [os.path.realpath(path) for path in (*seen.folders, *seen.paths)]
     root = next(r for r in _ROOTS if Path(r).is_dir() and not any(f"{s}/".startswith(f"{r}/") for s in sources))
@@ -130,10 +135,19 @@ def build_root(seen: View) -> None:
         kernel.mount("none", root + place, "tmpfs", kernel.MS_NOSUID, "size=64k,nr_inodes=64,mode=755")
     for path in seen.paths:
         _bind(path, root)
-    for link in _LIBRARIES:
+    for link in (*_LIBRARIES, *_PROGRAMS):
         if Path(link).is_symlink() and not Path(root + link).exists():
             Path(root + link).symlink_to(os.readlink(link))  # noqa: PTH115 - the text of the link is wanted
+    place, options = scratch
+    if place:
+        Path(root + place).mkdir()
+    if processes:
+        Path(root, "proc").mkdir()
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+        kernel.mount("proc", f"{root}/proc", "proc", flags, "subset=pid")
     kernel.make_read_only(root)
+    if place:
+        kernel.mount("none", root + place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
     kernel.enter_root(root)
 
 

@@ -6,18 +6,22 @@ import functools
 import importlib.metadata
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.errors import SandboxUnavailable
 from engine.protocols import Sandbox
-from engine.sandbox import kernel
+from engine.sandbox import compiled, kernel
 from engine.sandbox.confine import LANDLOCK, LEVELS, LIMITS, NAMESPACES, SEALED
-from engine.sandbox.pool import PROTOCOL, Pool, default_jobs
+from engine.sandbox.pool import PROTOCOL, Pool, SplitJudge, default_jobs
+from engine.sandbox.router import Router
 from engine.sandbox.server import Server, ServerLost
 from engine.sandbox.session import Ended, Session
+from engine.sandbox.toolchains import TOOLCHAINS
 
+PYTHON = "python"
 PACKAGES = ("numpy",)
 """Installed packages that a candidate may import, besides the standard library."""
 
@@ -122,13 +126,16 @@ def configuration(level: str, seed: int) -> dict[str, Any]:
     return {"level": level, "seed": seed, "packages": list(PACKAGES)}
 
 
-def identity(level: str, seed: int) -> str:
-    """Everything about a sandbox that may change an outcome, as JSON text."""
-    versions = {name: _version(name) for name in PACKAGES}
+def identity(level: str, seed: int, languages: Sequence[str] = (PYTHON,)) -> str:
+    """Everything about a sandbox that may change an outcome of these languages, as JSON text."""
     python = [platform.python_implementation(), platform.python_version(), platform.machine()]
-    return json.dumps(
-        {"protocol": PROTOCOL, "python": python, "packages": versions, "level": level, "mode": "split", "seed": seed}
-    )
+    told: dict[str, Any] = {"protocol": PROTOCOL, "python": python, "level": level}
+    if PYTHON in languages:
+        told |= {"packages": {name: _version(name) for name in PACKAGES}, "mode": "split", "seed": seed}
+    others = {name: compiled.version(name) for name in sorted(languages) if name != PYTHON}
+    if others:
+        told |= {"toolchains": others, "mode": told.get("mode", compiled.MODE)}
+    return json.dumps(told)
 
 
 def _version(package: str) -> str:
@@ -138,16 +145,42 @@ def _version(package: str) -> str:
         return ""
 
 
-def open_level(level: str | None, jobs: int | None, seed: int) -> Sandbox:
-    """A pool at the named level, or at the best that works. Raises SandboxUnavailable with every reason and remedy."""
+def open_level(level: str | None, jobs: int | None, seed: int, languages: Sequence[str] = (PYTHON,)) -> Sandbox:
+    """A sandbox for these languages. Raises SandboxUnavailable with every reason and remedy."""
     if not kernel.supported():
         raise SandboxUnavailable(ELSEWHERE)
     if level is not None and level not in LEVELS:
         raise SandboxUnavailable(f"no confinement is called {level!r}; there are: {', '.join(LEVELS)}")
+    most = jobs or default_jobs()
+    pools = {
+        name: _python_pool(level, most, seed) if name == PYTHON else _compiled_pool(name, level, most)
+        for name in dict.fromkeys(languages)
+    }
+    used = pools[PYTHON].level if PYTHON in pools else compiled.LEVEL
+    return Router(pools, identity(used, seed, languages))
+
+
+def _python_pool(level: str | None, jobs: int, seed: int) -> Pool:
     reasons = []
     for name in [level] if level else [NAMESPACES, LANDLOCK, SEALED]:
         tried = probe(name)
         if tried.available:
-            return Pool(name, jobs or default_jobs(), identity(name, seed), configuration(name, seed))
-        reasons.append(f"{name}: {tried.reason}" + (f" (try: {tried.remedy})" if tried.remedy else ""))
+            return Pool(name, [SplitJudge(configuration(name, seed)) for _ in range(jobs)])
+        reasons.append(_reason(tried))
     raise SandboxUnavailable("; ".join(reasons))
+
+
+def _compiled_pool(language: str, level: str | None, jobs: int) -> Pool:
+    """Judges of another language, or one that says why there are none: such programs are never simply run."""
+    if language not in TOOLCHAINS:
+        raise SandboxUnavailable(f"no toolchain for {language!r}; there are: {', '.join((PYTHON, *TOOLCHAINS))}")
+    if level not in (None, NAMESPACES):
+        return Pool(level, [compiled.NoJudge(f"{language} programs are run at the level {NAMESPACES} only")] * jobs)
+    tried = probe(NAMESPACES)
+    if not tried.available:
+        return Pool(compiled.LEVEL, [compiled.NoJudge(f"{language} programs need {_reason(tried)}")] * jobs)
+    return Pool(compiled.LEVEL, [compiled.CompiledJudge(language) for _ in range(jobs)])
+
+
+def _reason(tried: Probe) -> str:
+    return f"{tried.level}: {tried.reason}" + (f" (try: {tried.remedy})" if tried.remedy else "")

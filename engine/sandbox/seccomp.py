@@ -12,13 +12,14 @@ import os
 import struct
 
 from engine.sandbox import kernel
-from engine.sandbox.syscalls import numbers
+from engine.sandbox.syscalls import numbers, toolchain_numbers
 
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQ, _GT, _GE, _SET, _AND, _RET = 0x20, 0x15, 0x25, 0x35, 0x45, 0x54, 0x06
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CLONE_THREAD = 0x00010000
+_NEW_NAMESPACES = 0x7E020000  # CLONE_NEW*
 _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
 _FCNTLS = (0, 1, 2, 3, 4, 5, 1030, 1032)  # none that names an owner: SIGIO would reach other processes
 _SOCKET_STREAM, _SOCKET_SEQPACKET = 1, 5
@@ -56,6 +57,10 @@ def _opening(argument: int) -> list[Instruction]:
     return [_low(argument), (_SET, 0, 1, _WRITE_FLAGS), _refuse(errno.EACCES), _PASS]
 
 
+# A datagram pair could send to any address.
+_PAIR = [_low(1), (_AND, 0, 0, 0xF), (_EQ, 2, 0, _SOCKET_STREAM), (_EQ, 1, 0, _SOCKET_SEQPACKET), _refuse(), _PASS]
+
+
 def _start(machine: str) -> list[Instruction]:
     head: list[Instruction] = [(_LOAD, 0, 0, 4), (_EQ, 1, 0, _ARCH[machine]), (_RET, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
     if machine == "x86_64":
@@ -73,22 +78,37 @@ def server_filter(machine: str) -> list[Instruction]:
     program += _for_call(table.pop("openat", None), _opening(2))
     program += _for_call(table.pop("ioctl", None), _one_of(1, _IOCTLS))
     program += _for_call(table.pop("fcntl", None), _one_of(1, _FCNTLS))
-    # A datagram pair could send to any address.
-    pair = [_low(1), (_AND, 0, 0, 0xF), (_EQ, 2, 0, _SOCKET_STREAM), (_EQ, 1, 0, _SOCKET_SEQPACKET), _refuse(), _PASS]
-    program += _for_call(table.pop("socketpair", None), pair)
+    program += _for_call(table.pop("socketpair", None), _PAIR)
     return program + _allow_ranges(sorted(table.values()))
 
 
-def _allow_ranges(allowed: list[int]) -> list[Instruction]:
+def toolchain_filter(machine: str) -> list[Instruction]:
+    """The allow-list for compilers and for programs of other languages: files and processes besides, no sockets.
+
+    What is not listed answers ENOSYS, so that run times fall back to older calls.
+    """
+    table = toolchain_numbers(machine)
+    program = _start(machine)
+    for name in ("clone3", "openat2"):
+        program += _for_call(table.pop(name, None), [_refuse(errno.ENOSYS)])
+    clone = [_low(0), (_SET, 0, 1, _NEW_NAMESPACES), _refuse(), _PASS]
+    program += _for_call(table.pop("clone", None), clone)
+    program += _for_call(table.pop("ioctl", None), _one_of(1, _IOCTLS))
+    program += _for_call(table.pop("fcntl", None), _one_of(1, (*_FCNTLS, 6, 7, 1031)))
+    program += _for_call(table.pop("socketpair", None), _PAIR)
+    return program + _allow_ranges(sorted(table.values()), _refuse(errno.ENOSYS))
+
+
+def _allow_ranges(allowed: list[int], refusal: Instruction = _refuse()) -> list[Instruction]:  # noqa: B008
     program: list[Instruction] = []
     first = last = allowed[0]
     for number in [*allowed[1:], 1 << 30]:
         if number == last + 1:
             last = number
             continue
-        program += [(_GT, 3, 0, last), (_GE, 0, 1, first), _PASS, _refuse()]
+        program += [(_GT, 3, 0, last), (_GE, 0, 1, first), _PASS, refusal]
         first = last = number
-    return [*program, _refuse()]
+    return [*program, refusal]
 
 
 def child_filter(machine: str, own_pid: int) -> list[Instruction]:

@@ -32,9 +32,27 @@ pidfd_open 434 434, clone3 435 435, close_range 436 436, openat2 437 437, facces
 epoll_pwait2 441 441, futex_waitv 449 449
 """
 
+_TOOLCHAIN_TABLE = """
+execve 59 221, rename 82 -, renameat 264 38, renameat2 316 276, unlink 87 -, unlinkat 263 35, mkdir 83 -,
+mkdirat 258 34, rmdir 84 -, link 86 -, linkat 265 37, symlink 88 -, symlinkat 266 36, creat 85 -, truncate 76 45,
+ftruncate 77 46, fallocate 285 47, chmod 90 -, fchmod 91 52, fchmodat 268 53, utimensat 280 88, flock 73 32,
+copy_file_range 326 285, splice 275 76, setpgid 109 154, sched_setaffinity 203 122, setpriority 141 140,
+get_mempolicy 239 236, mlock2 325 284, tkill 200 130, preadv 295 69, pwritev 296 70, setrlimit 160 164,
+getxattr 191 8, lgetxattr 192 9, pidfd_send_signal 424 424
+"""
+
 
 def numbers(machine: str) -> dict[str, int]:
     """System call name -> number on `machine` (`x86_64` or `aarch64`); calls that the machine lacks are left out."""
+    return _numbers(_TABLE, machine)
+
+
+def toolchain_numbers(machine: str) -> dict[str, int]:
+    """The same with what compilers need besides: running programs, and making, moving and removing files."""
+    return _numbers(_TABLE, machine) | _numbers(_TOOLCHAIN_TABLE, machine)
+
+
+def _numbers(table: str, machine: str) -> dict[str, int]:
     column = {"x86_64": 1, "aarch64": 2}[machine]
-    rows = [row.split() for row in _TABLE.replace("\n", " ").split(",")]
+    rows = [row.split() for row in table.replace("\n", " ").split(",")]
     return {row[0]: int(row[column]) for row in rows if row and row[column] != "-"}

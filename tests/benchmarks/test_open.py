@@ -128,13 +128,14 @@ def test_python_program_is_joined_as_in_the_harness(tiny: Benchmark) -> None:
     assert (tiny.limits.cpu_s, program.entry_point) == (10, "double")
 
 
-def test_other_languages_open_but_refuse_to_make_programs(tmp_path: Path) -> None:
-    """For a language without a judge, the error says what works and what to choose."""
+def test_other_languages_make_programs_of_their_own(tmp_path: Path) -> None:
+    """A problem of another language becomes a program of that language, which no Python judge takes."""
     path = tmp_path / "go.jsonl"
     path.write_bytes(GOOD.replace(b"Python/0", b"Go/0"))
     benchmark = open_benchmark("humanevalfixtests-go", str(path))
-    with pytest.raises(BenchmarkError, match=r"judging Go programs is not supported yet .* ends in -python"):
-        benchmark.program(benchmark.problems[0], "")
+    program = benchmark.program(benchmark.problems[0], "func f() {}")
+    assert (program.language, program.candidate) == ("go", "func f() {}")
+    assert benchmark.limits.cpu_s == 20
 
 
 def test_embedded_benchmark_needs_no_file_and_no_numpy() -> None:

@@ -163,7 +163,8 @@ def test_programs_that_depend_on_the_seed_are_listed(sandbox: Sandbox) -> None:
 def test_filters_are_well_formed(machine: str) -> None:
     """Every jump of every filter lands inside it, and every way through ends in an answer."""
     for program in (
-        seccomp.server_filter(machine), seccomp.child_filter(machine, 42), seccomp.seal_filter(machine)
+        seccomp.server_filter(machine), seccomp.child_filter(machine, 42), seccomp.seal_filter(machine),
+        seccomp.toolchain_filter(machine),
     ):  # fmt: skip
         assert len(program) < 4096
         assert program[-1][0] == 0x06
