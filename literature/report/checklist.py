@@ -145,7 +145,17 @@ def _quantisation(given: ReportInput) -> Iterable[Answer]:
         pointer = f"{card.pointer}, file sha256 {card.sha256 or 'unknown'}"
         found = fact("tensor types", tensors(card), MEASURED, pointer, "the model card has no tensor types")
         floats = all(kind.upper() in FLOATS for kind in card.tensor_types)
-        yield Answer(subject, found, NO_EVIDENCE if found.known == UNKNOWN else YES if floats else NO)
+        verdict = NO_EVIDENCE if found.known == UNKNOWN else YES if floats else NO
+        if card.sha256 == card.source_sha256:
+            yield Answer(subject, found, verdict)
+            continue
+        # Turning a quantised file into a float one adds nothing back: its weights stay those of the quantised one.
+        origin = card.recipe.partition(" from ")[2].partition(":")[0]
+        where = f"source sha256 {card.source_sha256 or 'unknown'}"
+        made = fact("derived from", origin, MEASURED, where, "the model card names no source precision")
+        source = NO_EVIDENCE if made.known == UNKNOWN else YES if origin.upper() in FLOATS else NO
+        yield Answer(subject, found, verdict if source == YES else source)
+        yield Answer(subject, made, source)
 
 
 def _prompt(given: ReportInput) -> Iterable[Answer]:

@@ -59,6 +59,18 @@ def test_quantisation_is_read_off_the_tensors(store: Store, scene: Any, card_of:
     assert points(store, scene(card=card_of(tensor_types={})))[2].mark == "unknown"
 
 
+def test_a_float_file_made_of_a_quantised_one_is_quantised(store: Store, scene: Any, card_of: Any) -> None:
+    """f16 from q4_1 holds the quantised weights; f16 from f32 does not; without a recipe nobody can say."""
+
+    def mark(recipe: str) -> str:
+        card = card_of(source_sha256="1" * 64, recipe=recipe, tensor_types={"F32": 60, "F16": 200})
+        return points(store, scene(card=card))[2].mark
+
+    assert mark("f16 from q4_1: adds nothing back") == "no"
+    assert mark("f16 from f32") == "yes"
+    assert mark("") == "unknown"
+
+
 def test_nothing_loaded_answers_nothing_about_the_model(store: Store, scene: Any) -> None:
     """A run that states no loading leaves precision, quantisation, identity and framework unknown."""
     found = points(store, scene(cards=False))
