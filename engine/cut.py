@@ -41,6 +41,17 @@ def harness_settled(reply: str, stop_words: Sequence[str], language: Language) -
     return body is not None and all(start >= body[1] for start in pending)
 
 
+def stop_cut(reply: str, stop_words: Sequence[str]) -> str:
+    """A reply up to the earliest of the stop words: what the harness keeps in HumanEval and MBPP."""
+    return reply[: min((start for word in stop_words if (start := reply.find(word)) != -1), default=len(reply))]
+
+
+def stop_settled(reply: str, stop_words: Sequence[str], language: Language) -> bool:
+    """True when `stop_cut` gives the same text for this reply and for every continuation of it."""
+    end = len(stop_cut(reply, stop_words))
+    return end < len(reply) and all(start >= end for start in _pending(reply, stop_words))
+
+
 def _stop(text: str, stop_words: Sequence[str]) -> int:
     # One word after the other, as the harness does: where two overlap, the order of the list decides.
     end = len(text)

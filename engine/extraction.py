@@ -7,21 +7,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from engine.benchmarks.completion import HUMANEVAL_STOP_WORDS
 from engine.benchmarks.languages import Language, language_of
-from engine.cut import harness_cut, harness_settled
+from engine.cut import harness_cut, harness_settled, stop_cut, stop_settled
 from engine.errors import SettingsError, TemplateError
-from engine.prompts import prompt_template, stop_words
+from engine.prompts import COMPLETION, is_completion, prompt_template, stop_words
 from engine.protocols import Benchmark, Problem
+from engine.sanitizing import sanitized
 
 FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 """A closed fence; its first line may name a language."""
 
+CODE = re.compile(r"\A\s*(?:def |class |import |from |@|async def )")
+
 
 @dataclass(frozen=True)
 class Answer:
-    """A reply with what a rule may look at; `prefill` says that the reply continues `header`."""
+    """A reply with what a rule may look at; `prefill` says that the reply continues `header`.
+
+    `prompt` is the exact text that the reply continues in a completion task, empty elsewhere.
+    """
 
     reply: str
     header: str
@@ -29,23 +36,54 @@ class Answer:
     prefill: bool
     language: Language
     stop_words: tuple[str, ...]
+    prompt: str = ""
+    completion: bool = False
+
+    @property
+    def start(self) -> str:
+        """What the reply continues: a completion's prompt to the last character, else the header without blank end."""
+        return self.prompt or self.header.rstrip()
 
     @property
     def whole(self) -> str:
         """The answer as it stands: the pre-filled header and what the model wrote after it."""
-        return self.header.rstrip() + self.reply if self.prefill else self.reply
+        return self.start + self.reply if self.prefill else self.reply
+
+    @property
+    def fences(self) -> list[str]:
+        """The texts of all closed fences."""
+        return FENCE.findall(self.reply)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One extraction: the program it makes, and whether no continuation of a reply can change that program."""
+    """One extraction: the program it makes, and whether no continuation of a reply can change that program.
+
+    `found` says whether there was any code in the reply for the rule to take; where not, the program is what the rule
+    falls back on, which is judged all the same.
+    """
 
     program: Callable[[Answer], str]
     settled: Callable[[str, Sequence[str], Language], bool] = lambda reply, words, language: False
+    found: Callable[[Answer], bool] = lambda answer: bool(answer.reply.strip())
 
 
 def _harness(answer: Answer) -> str:
+    if answer.completion:
+        return answer.start + stop_cut(answer.reply, answer.stop_words)
     return answer.header.rstrip() + harness_cut(answer.reply, answer.stop_words, answer.language)
+
+
+def _harness_found(answer: Answer) -> bool:
+    return len(_harness(answer).rstrip()) > len(answer.start.rstrip())
+
+
+def _humaneval_stop(answer: Answer) -> str:
+    return answer.start + stop_cut(answer.reply, HUMANEVAL_STOP_WORDS)
+
+
+def _sanitize(answer: Answer) -> str:
+    return sanitized(answer.whole, answer.entry_point)
 
 
 def _first_fence(answer: Answer) -> str:
@@ -58,7 +96,7 @@ def _first_fence(answer: Answer) -> str:
 
 
 def _all_fences(answer: Answer) -> str:
-    return "\n".join(FENCE.findall(answer.reply)) or answer.whole
+    return "\n".join(answer.fences) or answer.whole
 
 
 def _smart(answer: Answer) -> str:
@@ -67,21 +105,32 @@ def _smart(answer: Answer) -> str:
 
 
 def _prompt_body(answer: Answer) -> str:
-    return answer.whole if answer.prefill else answer.header + answer.reply
+    return answer.whole if answer.prefill else (answer.header or answer.prompt) + answer.reply
 
 
 def _under_header(answer: Answer, code: str) -> str:
     return answer.header.rstrip() + "\n" + code
 
 
+def _fenced(answer: Answer) -> bool:
+    # A reply without a fence that continues the header, or is code from its first word on, is code as it stands.
+    return bool(answer.fences) or answer.prefill or bool(CODE.search(answer.reply))
+
+
 RULES = {
-    "harness": Rule(_harness, harness_settled),
+    "harness": Rule(_harness, harness_settled, _harness_found),
     "raw": Rule(lambda answer: answer.whole),
     # The first closed fence stays the first one, whatever follows.
-    "first_fence": Rule(_first_fence, lambda reply, words, language: FENCE.search(reply) is not None),
+    "first_fence": Rule(_first_fence, lambda reply, words, language: FENCE.search(reply) is not None, _fenced),
     "prompt+body": Rule(_prompt_body),
-    "all_fences": Rule(_all_fences),
-    "smart": Rule(_smart),
+    "all_fences": Rule(_all_fences, found=_fenced),
+    "smart": Rule(_smart, found=_fenced),
+    "humaneval-stop": Rule(
+        _humaneval_stop,
+        lambda reply, words, language: stop_settled(reply, HUMANEVAL_STOP_WORDS, language),
+        lambda answer: bool(stop_cut(answer.reply, HUMANEVAL_STOP_WORDS).strip()),
+    ),
+    "sanitize": Rule(_sanitize, found=lambda answer: bool(_sanitize(answer).strip())),
 }
 
 
@@ -105,11 +154,35 @@ def extract(
     `prefill` says whether the prompt ended with the function header; `eos_token` is the tokenizer's, which the harness
     counts among the stop words. `SettingsError` for an unknown rule, `TemplateError` where replies are patches.
     """
-    rule = _rule(name)
+    return _rule(name).program(_answer(benchmark, problem, template, reply, prefill, eos_token))
+
+
+def code_found(
+    name: str,
+    benchmark: Benchmark,
+    problem: Problem,
+    template: str,
+    reply: str,
+    *,
+    prefill: bool = True,
+    eos_token: str = "",
+) -> bool:
+    """False where a rule found no code in a reply and fell back on something else; the arguments are `extract`'s."""
+    return _rule(name).found(_answer(benchmark, problem, template, reply, prefill, eos_token))
+
+
+def _answer(benchmark: Benchmark, problem: Problem, template: str, reply: str, prefill: bool, eos_token: str) -> Answer:
     check_template(template)
-    words = stop_words(benchmark, template, eos_token)
-    answer = Answer(reply, problem.header, problem.entry_point, prefill, language_of(benchmark.name), words)
-    return rule.program(answer)
+    return Answer(
+        reply,
+        problem.header,
+        problem.entry_point,
+        prefill,
+        language_of(benchmark.name),
+        stop_words(benchmark, template, eos_token),
+        prompt=problem.prompt if template == COMPLETION or not problem.header else "",
+        completion=bool(problem.prompt),
+    )
 
 
 def done(names: Sequence[str], benchmark: Benchmark, words: Sequence[str]) -> Callable[[str], bool]:
@@ -120,6 +193,9 @@ def done(names: Sequence[str], benchmark: Benchmark, words: Sequence[str]) -> Ca
     """
     rules = [_rule(name) for name in names]
     language, fixed = language_of(benchmark.name), tuple(words)
+    if is_completion(benchmark):
+        # The harness cuts completions at stop words alone.
+        rules = [replace(rule, settled=stop_settled) if rule is RULES["harness"] else rule for rule in rules]
     return lambda reply: bool(rules) and all(rule.settled(reply, fixed, language) for rule in rules)
 
 

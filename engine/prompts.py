@@ -17,8 +17,11 @@ from engine.protocols import Benchmark, Problem
 CHAT = "chat"
 """Name of the template that stands for the model's own."""
 
+COMPLETION = "completion"
+"""Name of the template that is a completion task's own prompt: HumanEval's, MBPP's."""
+
 HARNESS_END = "<|endoftext|>"
-"""The stop word that the harness appends for every task and model."""
+"""The stop word that the harness appends for every HumanEvalPack task and model."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,15 @@ class PromptTemplate:
 
 
 def template_names() -> tuple[str, ...]:
-    """Every template's name: the harness's in its own order, then `chat`."""
-    return (*_templates(), CHAT)
+    """Every template's name: the harness's in its own order, then `chat` and `completion`."""
+    return (*_templates(), CHAT, COMPLETION)
 
 
 def prompt_template(name: str) -> PromptTemplate:
     """The template of that name; `TemplateError` lists the known ones."""
     found = _templates().get(name)
-    if found is None and name == CHAT:
-        return PromptTemplate(CHAT, "")
+    if found is None and name in (CHAT, COMPLETION):
+        return PromptTemplate(name, "")
     if found is None:
         raise TemplateError(f"template {name!r} is unknown; expected one of {', '.join(template_names())}")
     return found
@@ -63,8 +66,11 @@ def render(
     `chat` only. `TemplateError` when the template is unknown or does not render.
     """
     template = prompt_template(template_name)
+    check_task(template.name, benchmark, problem)
     if template.name == CHAT:
         return _render_chat(benchmark, problem, prefill, chat)
+    if template.name == COMPLETION:
+        return problem.prompt
     inp = user_turn(problem, context_first=template.context_first)
     text = template.text if prefill else template.text.partition("{header}")[0]
     return text.format(
@@ -78,6 +84,24 @@ def render(
     ).strip()
 
 
+def check_task(template: str, benchmark: Benchmark, problem: Problem) -> None:
+    """Raise `TemplateError` where a template and a benchmark's kind of task do not go together."""
+    if problem.prompt and template not in (CHAT, COMPLETION):
+        raise TemplateError(
+            f"template {template!r}: {benchmark.name} is a completion task, whose prompt is the problem's own text and "
+            "no instruction; choose 'completion' (the harness's prompt) or 'chat' (the model's own template)"
+        )
+    if template == COMPLETION and not problem.prompt:
+        raise TemplateError(
+            f"template 'completion': {benchmark.name} asks for a fix, and has no text to continue; choose 'instruct'"
+        )
+
+
+def is_completion(benchmark: Benchmark) -> bool:
+    """True for a task whose problems bring their own prompts."""
+    return bool(benchmark.problems) and bool(benchmark.problems[0].prompt)
+
+
 def user_turn(problem: Problem, *, context_first: bool = False) -> str:
     """Instruction and context joined by a newline."""
     parts = (problem.context, problem.instruction) if context_first else (problem.instruction, problem.context)
@@ -87,9 +111,13 @@ def user_turn(problem: Problem, *, context_first: bool = False) -> str:
 def stop_words(benchmark: Benchmark, template: str, eos_token: str = "") -> tuple[str, ...]:
     """The harness's stop words in its order: language, template, `<|endoftext|>`, then the tokenizer's eos token.
 
+    Completion tasks have theirs and the eos token only, whatever the template.
+
     Each task has its own list: in the harness, words of one task leak into later tasks of the same process.
     """
     found = prompt_template(template)
+    if is_completion(benchmark):
+        return (*benchmark.stop_words, *((eos_token,) if eos_token else ()))
     own = () if found.replace_stop_words else benchmark.stop_words
     last = () if eos_token in ("", HARNESS_END) else (eos_token,)
     return (*own, *found.stop_words, HARNESS_END, *last)

@@ -31,6 +31,8 @@ class Problem:
 
     `context` is the text with the bug (and the tests, in the tests variant), `instruction` the sentence asking for the
     fix, `header` the function header that the answer may be pre-filled with, `test` the program part that decides.
+    `prompt` is set for completion tasks only: the exact text that the model continues. `flaw` says why the problem's
+    own reference programs do not behave as they should, where that is known.
     """
 
     task_id: str
@@ -43,6 +45,8 @@ class Problem:
     buggy: str
     bug_type: str = "unknown"
     extra: Mapping[str, str] = field(default_factory=dict)
+    prompt: str = ""
+    flaw: str = ""
 
 
 @dataclass(frozen=True)

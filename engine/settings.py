@@ -12,7 +12,11 @@ from typing import Any
 from engine.errors import SettingsError
 
 PRECISIONS = ("f32", "f16", "bf16", "q8_0", "q4_k_m", "q4_0", "as released")
-EXTRACTIONS = ("harness", "raw", "first_fence", "prompt+body", "all_fences", "smart")
+EXTRACTIONS = (
+    "harness", "raw", "first_fence", "prompt+body", "all_fences", "smart", "humaneval-stop", "sanitize",
+)  # fmt: skip
+UNKNOWN = "unknown"
+"""What an axis says where a setting of somebody else's run is not told."""
 
 
 @dataclass(frozen=True, order=True)
@@ -33,12 +37,18 @@ class Decoding:
     @property
     def label(self) -> str:
         """`greedy` or `T=0.2`, with top_p and top_k only where they are not the harness defaults 0.95 and 0."""
+        if self == UNKNOWN_DECODING:
+            return UNKNOWN
         if self.greedy:
             return "greedy"
         extra = ("" if self.top_p == 0.95 else f" top_p={self.top_p:g}") + (
             "" if not self.top_k else f" top_k={self.top_k}"
         )
         return f"T={self.temperature:g}{extra}"
+
+
+UNKNOWN_DECODING = Decoding(-1.0)
+"""Stands for a decoding that nobody told; no engine runs it."""
 
 
 def parse_decoding(text: str) -> Decoding:
@@ -64,7 +74,8 @@ class Configuration:
     """One value on every axis: what a score is a score of.
 
     `model` is the study's name for a model; `benchmark` a harness task name (`humanevalfixtests-python`);
-    `max_length` counts prompt and output tokens together, as the harness does.
+    `max_length` counts prompt and output tokens together, as the harness does. Where a score was made elsewhere,
+    `unknown`, UNKNOWN_DECODING, length 0 and seed -1 stand for what is not told.
     """
 
     model: str
@@ -86,10 +97,10 @@ class Configuration:
     @property
     def label(self) -> str:
         """One line for people: the values that usually differ within a grid."""
-        header = self.template if self.prefill else f"{self.template} (no header)"
+        header = self.template if self.prefill or self.template == UNKNOWN else f"{self.template} (no header)"
         samples = "" if self.samples == 1 else f" n={self.samples}"
         tail = "" if self.extraction == "harness" else f" · {self.extraction}"
-        return f"{header} · {self.decoding.label}{samples} · {self.max_length} · {self.precision}{tail}"
+        return f"{header} · {self.decoding.label}{samples} · {self.max_length or UNKNOWN} · {self.precision}{tail}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `from_dict` reads it back."""
@@ -105,11 +116,11 @@ class Configuration:
         return {
             "benchmark": self.benchmark,
             "prompt": self.template,
-            "header": "pre-filled" if self.prefill else "not pre-filled",
+            "header": UNKNOWN if self.template == UNKNOWN else "pre-filled" if self.prefill else "not pre-filled",
             "decoding": self.decoding.label,
             "samples": str(self.samples),
-            "seed": str(self.seed),
-            "length": str(self.max_length),
+            "seed": UNKNOWN if self.seed < 0 else str(self.seed),
+            "length": str(self.max_length or UNKNOWN),
             "precision": self.precision,
             "extraction": self.extraction,
         }

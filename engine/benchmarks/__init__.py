@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.benchmarks import hub
+from engine.benchmarks.families import FAMILIES, open_family
 from engine.benchmarks.humanevalfix import HARNESS_PRELUDE, PLAIN_PRELUDE, FixBenchmark, check_language
 from engine.benchmarks.languages import LANGUAGES, Language
 from engine.benchmarks.rows import parse_rows, read_rows, rows_hash
@@ -30,18 +31,20 @@ LAYOUTS = ("{}.jsonl", "{}/data/humanevalpack.jsonl", "data/{}/data/humanevalpac
 
 def known_benchmarks() -> tuple[str, ...]:
     """Every name that `open_benchmark` takes; the embedded ones, which need no file and no network, come first."""
-    return (*MINI, *FIX)
+    return (*MINI, *FIX, *FAMILIES)
 
 
 def open_benchmark(name: str, data: str | None = None) -> Benchmark:
     """The benchmark of that name.
 
-    `data` is a HumanEvalPack JSON Lines file, or a folder that holds python.jsonl and its like; without it the pinned
-    file comes from the hub, once, and from its cache later. `BenchmarkError` when there is no such benchmark, file or
-    network, or when the file has not HumanEvalPack's shape.
+    `data` is the benchmark's JSON Lines file (for HumanEvalPack also a folder that holds python.jsonl and its like);
+    without it HumanEvalPack's pinned file comes from the hub, once, and from its cache later; the other benchmarks need
+    a file. `BenchmarkError` when there is no such benchmark, file or network, or when the file has another shape.
     """
     if name in MINI:
         return _open_mini(name, data)
+    if name in FAMILIES:
+        return open_family(name, data)
     if name not in FIX:
         near = difflib.get_close_matches(name, known_benchmarks(), n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(known_benchmarks())}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from engine.benchmarks.assembly import assemble
+from engine.benchmarks.completion import problems_hash
 from engine.benchmarks.languages import LANGUAGES, Language
 from engine.benchmarks.rows import Row
 from engine.errors import BenchmarkError
@@ -36,7 +35,7 @@ class FixBenchmark:
     """Bug fixing: the model sees a buggy function with its tests or its docs, and the tests decide.
 
     `rows` are HumanEvalPack's; `docs` chooses the variant that shows the docstring instead of the tests; `source` goes
-    into `facts` as it is.
+    into `facts` as it is. `given` replaces what would be made of rows, for benchmarks of other shapes.
     """
 
     name: str
@@ -46,6 +45,7 @@ class FixBenchmark:
     prelude: str
     limits: Limits
     source: Mapping[str, Any] = field(default_factory=dict)
+    given: Sequence[Problem] = ()
 
     @property
     def stop_words(self) -> tuple[str, ...]:
@@ -55,20 +55,19 @@ class FixBenchmark:
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         """All problems, in the file's order."""
-        return tuple(fix_problem(row, self.language, docs=self.docs) for row in self.rows)
+        return tuple(self.given) or tuple(fix_problem(row, self.language, docs=self.docs) for row in self.rows)
 
     @cached_property
     def sha256(self) -> str:
         """Hash over the problems as read, which includes the variant."""
-        text = json.dumps([asdict(problem) for problem in self.problems], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return problems_hash(self.problems)
 
     def program(self, problem: Problem, candidate: str) -> Program:
         """Import lines, candidate and tests, as the harness joins them for the language."""
         if self.language.name != "python":
             return assemble(self.language.name, problem, candidate)
         # The harness strips import lines and candidate as one text, so only the candidate's end changes.
-        return Program(self.prelude, candidate.rstrip(), problem.test, problem.entry_point)
+        return Program(self.prelude, candidate.rstrip(), problem.test, problem.entry_point, helpers=problem.header)
 
     def facts(self) -> Mapping[str, Any]:
         """Source, revision, licence and size, for the report."""

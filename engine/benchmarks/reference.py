@@ -11,16 +11,20 @@ from engine.protocols import Benchmark, Outcome, Problem, Sandbox
 
 @dataclass(frozen=True)
 class ReferenceCheck:
-    """How many correct bodies passed and buggy ones failed, of `problems` each; `wrong` says which did not, and how."""
+    """How many correct bodies passed and buggy ones failed, of `problems` each; `wrong` says which did not, and how.
+
+    `excused` are such problems whose flaw the benchmark itself knows and names.
+    """
 
     problems: int
     correct: int
     buggy: int
     wrong: tuple[tuple[str, str], ...]
+    excused: tuple[tuple[str, str], ...] = ()
 
     @property
     def holds(self) -> bool:
-        """True when no problem is wrong."""
+        """True when no problem is wrong without a known cause."""
         return not self.wrong
 
 
@@ -33,17 +37,20 @@ def reference_check(benchmark: Benchmark, sandbox: Sandbox, workers: int = 2) ->
     with ThreadPoolExecutor(workers) as pool:
         outcomes = list(pool.map(lambda pair: _judge(benchmark, sandbox, *pair), bodies))
     canonical, buggy = outcomes[::2], outcomes[1::2]
-    wrong = []
+    wrong: list[tuple[str, str]] = []
+    excused: list[tuple[str, str]] = []
     for problem, right, faulty in zip(benchmark.problems, canonical, buggy, strict=True):
+        found = excused if problem.flaw else wrong
         if not right.passed:
-            wrong.append((problem.task_id, f"correct body: {right.kind} {right.detail}".rstrip()))
+            found.append((problem.task_id, f"correct body: {right.kind} {right.detail}".rstrip()))
         if faulty.passed:
-            wrong.append((problem.task_id, "buggy body: passed"))
+            found.append((problem.task_id, "buggy body: passed"))
     return ReferenceCheck(
         problems=len(benchmark.problems),
         correct=sum(outcome.passed for outcome in canonical),
         buggy=sum(not outcome.passed for outcome in buggy),
         wrong=tuple(wrong),
+        excused=tuple(excused),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ LARGEST = 256 << 20
 """Bytes; HumanEvalPack's files are under 1 MB, so a larger one is some other file."""
 
 Row = Mapping[str, str]
+AnyRow = dict[str, Any]
 
 
 def read_rows(path: Path) -> tuple[Row, ...]:
@@ -28,10 +30,7 @@ def parse_rows(data: bytes, source: str) -> tuple[Row, ...]:
     """The rows in `data`; `source` is what an error calls them."""
     rows: list[Row] = []
     lines: dict[str, int] = {}
-    # Only \n ends a line: a JSON string may hold U+2028 and its like unescaped.
-    for number, line in enumerate(_decode(data, source).split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, line in _lines(data, source):
         row = _row(line, f"{source}, line {number}")
         first = lines.setdefault(row["task_id"], number)
         if first != number:
@@ -45,7 +44,31 @@ def parse_rows(data: bytes, source: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def rows_hash(rows: Sequence[Row]) -> str:
+def read_objects(path: Path, required: Mapping[str, type | tuple[type, ...]], key: str = "task_id") -> list[AnyRow]:
+    """All objects of a JSON Lines file (.gz too), values as they are; `required` gives the types of fields.
+
+    `key` is the field that no two objects share. `BenchmarkError` names file, line, field, expectation and remedy.
+    """
+    source = str(path)
+    rows: list[AnyRow] = []
+    first: dict[str, int] = {}
+    for number, line in _lines(_read(path), source):
+        where = f"{source}, line {number}"
+        row = _object(line, where)
+        _check_types(row, required, where)
+        known = first.setdefault(str(row[key]), number)
+        if known != number:
+            raise BenchmarkError(
+                f"{where}: {key} {row[key]!r} is already on line {known}; "
+                "every problem is counted once: remove one of the two lines"
+            )
+        rows.append(row)
+    if not rows:
+        raise BenchmarkError(f"{source}: no rows; expected one JSON object a line with {', '.join(required)}")
+    return rows
+
+
+def rows_hash(rows: Sequence[Mapping[str, Any]]) -> str:
     """Sha256 over the rows' values: the same for files that differ only in layout or in the order of fields."""
     text = json.dumps([dict(row) for row in rows], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -56,12 +79,32 @@ def _read(path: Path) -> bytes:
         size = path.stat().st_size
         if size > LARGEST:
             raise BenchmarkError(f"{path}: {size:,} bytes is no benchmark file; expected JSON Lines of a few MB")
-        return path.read_bytes()
+        return _unpacked(path.read_bytes(), path)
     except OSError as error:
         raise BenchmarkError(
             f"{path}: cannot be read ({error.strerror or error}); expected a JSON Lines file: "
             "check the path and its permissions"
         ) from error
+
+
+def _unpacked(data: bytes, path: Path) -> bytes:
+    if data[:2] != b"\x1f\x8b":
+        return data
+    try:
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        found = unpacker.decompress(data, LARGEST + 1)
+    except zlib.error as error:
+        raise BenchmarkError(f"{path}: not a whole gzip file ({error}): download it again") from error
+    if len(found) > LARGEST or not unpacker.eof:
+        raise BenchmarkError(f"{path}: unpacks to more than {LARGEST:,} bytes or is cut short; expected a few MB")
+    return found
+
+
+def _lines(data: bytes, source: str) -> Iterator[tuple[int, str]]:
+    # Only \n ends a line: a JSON string may hold U+2028 and its like unescaped.
+    for number, line in enumerate(_decode(data, source).split("\n"), start=1):
+        if line.strip():
+            yield number, line
 
 
 def _decode(data: bytes, source: str) -> str:
@@ -76,6 +119,13 @@ def _decode(data: bytes, source: str) -> str:
 
 
 def _row(line: str, where: str) -> Row:
+    value = _object(line, where)
+    for field in REQUIRED:
+        _check_required(value, field, where)
+    return {field: _text(content, field, where) for field, content in value.items()}
+
+
+def _object(line: str, where: str) -> AnyRow:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -87,9 +137,26 @@ def _row(line: str, where: str) -> Row:
         raise BenchmarkError(
             f"{where}: expected a JSON object, found {type(value).__name__}: put one problem on each line"
         )
-    for field in REQUIRED:
-        _check_required(value, field, where)
-    return {field: _text(content, field, where) for field, content in value.items()}
+    return value
+
+
+def _check_types(row: AnyRow, required: Mapping[str, type | tuple[type, ...]], where: str) -> None:
+    for field, kinds in required.items():
+        names = " or ".join(_KIND_NAMES[kind] for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        if field not in row:
+            raise BenchmarkError(
+                f"{where}, field {field!r}: missing; expected {names}: is this the file of another benchmark?"
+            )
+        if not isinstance(row[field], kinds):
+            found = type(row[field]).__name__
+            raise BenchmarkError(f"{where}, field {field!r}: expected {names}, found {found}: correct the value")
+        if isinstance(row[field], str):
+            _text(row[field], field, where)
+
+
+_KIND_NAMES: Mapping[type, str] = {
+    str: "text", int: "a whole number", float: "a number", list: "a list", dict: "an object", type(None): "null",
+}  # fmt: skip
 
 
 def _check_required(row: Mapping[str, Any], field: str, where: str) -> None:

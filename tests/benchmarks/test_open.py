@@ -24,9 +24,10 @@ PYTHON = "humanevalfixtests-python"
 
 
 def test_names_are_the_harness_s_and_the_embedded_ones() -> None:
-    """All six languages in both variants are known, and bugfix-mini in both."""
+    """All six languages in both variants are known, bugfix-mini in both, and the completion tasks."""
     names = known_benchmarks()
-    assert len(names) == len(set(names)) == 14
+    assert len(names) == len(set(names)) == 24
+    assert {"humaneval", "humaneval-unstripped", "humanevalplus", "mbpp", "mbppplus", "quixbugs", "custom"} < set(names)
     assert names[:2] == ("bugfix-mini", "bugfix-mini-docs")
     assert {f"humanevalfix{variant}-{language}" for variant in ("tests", "docs") for language in LANGUAGES} < set(names)
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from engine.errors import TemplateError
-from engine.prompts import CHAT, prompt_template, render, stop_words, template_names, user_turn
+from engine.prompts import CHAT, COMPLETION, prompt_template, render, stop_words, template_names, user_turn
 from engine.protocols import Benchmark
 
-HARNESS = [name for name in template_names() if name != CHAT]
+HARNESS = [name for name in template_names() if name not in (CHAT, COMPLETION)]
 
 # Characters of the octocoder prompts: fewest, median (the lower of the two middle ones), most.
 SIZES = {
