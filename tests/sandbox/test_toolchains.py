@@ -120,7 +120,8 @@ def test_a_compile_error_is_a_syntax_error(language: str, judge: Callable[..., O
     """What does not compile has the compiler's first error as its detail."""
     outcome = judge(language, BROKEN[language])
     assert outcome.kind == "syntax error", outcome
-    assert outcome.detail and "\n" not in outcome.detail
+    assert "\n" not in outcome.detail
+    assert any(name in outcome.detail for name in ("Main.java:1", "main_test.go:3", "test.cpp:1", "error: ")), outcome
 
 
 def test_a_script_that_does_not_parse_has_failed(judge: Callable[..., Outcome]) -> None:

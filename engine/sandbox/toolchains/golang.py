@@ -105,3 +105,8 @@ class Go(Toolchain):
             {**_FILES, "main_test.go": source(program)}, ("./tests", "-test.timeout=0"), build,
             {**_ENVIRONMENT, **limit},
         )  # fmt: skip
+
+    def error_line(self, text: str) -> str:
+        """The first line that names a place; the ones before name packages."""
+        lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+        return lines[0] if lines else ""
