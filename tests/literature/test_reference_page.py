@@ -55,7 +55,7 @@ def test_the_class_of_a_value_follows_from_its_digits_and_what_is_stated(
 
 
 def test_published_cases_come_out_as_they_are_known() -> None:
-    """77.3 needs a lost record, a full-precision score gives k and n, and the paired figures follow from their counts."""
+    """77.3 needs a lost record, a full-precision score gives k and n, and the paired figures follow from counts."""
     assert not possible("77.3", 164)
     assert (126, 163) in missing_records("77.3", 164)
     full = recover("0.4746951219512195", 164)
