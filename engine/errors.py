@@ -5,6 +5,7 @@ EngineError
 ├── BenchmarkError        a benchmark file is missing, malformed, or fails its reference check
 ├── TemplateError         a prompt template does not render
 ├── SettingsError         an axis value is not one that the engine knows
+├── ImportedError         a file of other people's generations is missing, malformed, or of another benchmark
 └── SandboxUnavailable    this machine cannot run untrusted programs in the level asked for
 """
 
@@ -29,6 +30,10 @@ class TemplateError(EngineError):
 
 class SettingsError(EngineError):
     """An axis value is not one that the engine knows."""
+
+
+class ImportedError(EngineError):
+    """A file of other people's generations is missing, malformed, or of another benchmark."""
 
 
 class SandboxUnavailable(EngineError):

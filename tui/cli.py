@@ -22,14 +22,14 @@ def run_cli(arguments: Sequence[str]) -> int:
     parser = make_parser()
     options = parser.parse_args(arguments)
     from cache.errors import CacheError
-    from engine.errors import BenchmarkError, EngineError, SettingsError
+    from engine.errors import BenchmarkError, EngineError, ImportedError, SettingsError
     from literature.errors import LiteratureError
     from tui.errors import FrontError
 
     try:
         status: int = options.action(options)
         return status
-    except (FrontError, LiteratureError, BenchmarkError, SettingsError) as error:
+    except (FrontError, LiteratureError, BenchmarkError, ImportedError, SettingsError) as error:
         return _say(error, WRONG_INPUT)
     except (EngineError, CacheError) as error:
         return _say(error, ENGINE_FAILED)
@@ -59,6 +59,7 @@ def make_parser() -> argparse.ArgumentParser:
     _app_commands(commands)
     _study_commands(commands)
     _step_commands(commands)
+    _generation_commands(commands)
     return parser
 
 
@@ -162,7 +163,7 @@ def _grid_options(run: argparse.ArgumentParser) -> None:
     axes.add_argument("--table", action="append", default=[], help="a shipped table's name or a path")
     axes.add_argument("--benchmark", help="such as humanevalfixtests-python or bugfix-mini")
     axes.add_argument("--data", default="", help="the benchmark's local JSONL file or folder (default: the hub)")
-    axes.add_argument("--template", default="instruct")
+    axes.add_argument("--template", default="", help="default: completion for HumanEval and MBPP, else instruct")
     axes.add_argument("--prefill", default="yes", help="yes, no or yes,no: the answer starts with the function header")
     axes.add_argument("--decoding", default="greedy", help="greedy,T=0.2,T=0.8")
     axes.add_argument("--samples", default="1")
@@ -204,3 +205,28 @@ def _step_commands(commands: _Commands) -> None:
     plan = _add(commands, "plan", "steps", "plan", "what a study would cost")
     plan.add_argument("study")
     _format(plan, "json")
+
+
+def _generation_commands(commands: _Commands) -> None:
+    imported = _add(
+        commands, "import-generations", "generations", "import_generations",
+        "keep other people's generations as a run, and score them here without any model",
+    )  # fmt: skip
+    imported.add_argument("file", help="a file, or the folder of a code-eval-harness run")
+    imported.add_argument("--benchmark", required=True, help="the benchmark that the generations answer")
+    imported.add_argument("--data", default="", help="the benchmark's local file")
+    imported.add_argument("--kind", help="the file's format (default: told by its content)")
+    imported.add_argument("--results", help="bigcode's evaluation_results.json, which holds the settings")
+    imported.add_argument("--table", default="", help="a table of reported scores to match against")
+    imported.add_argument("--no-reference-check", action="store_true", help="do not check the benchmark first")
+    _format(imported)
+    again = _add(commands, "rescore", "generations", "rescore", "score a run's stored replies under other extractions")
+    again.add_argument("--run", type=int, help="default: the newest run")
+    again.add_argument("--extraction", required=True, metavar="A,B,...", help="such as harness,first_fence,sanitize")
+    _format(again)
+    export = _add(commands, "export", "generations", "export", "write a run's programs and scores for other tools")
+    export.add_argument("--run", type=int, help="default: the newest run")
+    export.add_argument(
+        "--kind", required=True, help="evalplus, human-eval, bigcode, lm-eval, every-eval-ever or eval-results"
+    )
+    export.add_argument("--out", metavar="FOLDER", default="scoretrace-export", help="default: %(default)s")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from engine.benchmarks.families import COMPLETION_TASKS
 from engine.errors import SettingsError
 from engine.settings import Grid, parse_decoding
 from tui.errors import OptionError
@@ -23,7 +24,7 @@ def study_from_options(options: argparse.Namespace) -> Study:
     try:
         grid = Grid(
             benchmark=_list(options.benchmark),
-            template=_list(options.template),
+            template=_list(options.template) or (_template(options.benchmark),),
             decoding=tuple(parse_decoding(text) for text in _list(options.decoding)),
             max_length=_numbers("--max-length", options.max_length),
             precision=_list(options.precision),
@@ -46,6 +47,11 @@ def study_from_options(options: argparse.Namespace) -> Study:
         data=data,
         width=options.width,
     )
+
+
+def _template(benchmarks: str) -> str:
+    """The template that goes without saying: a completion task's own prompt, else the harness's instruct."""
+    return "completion" if all(name in COMPLETION_TASKS for name in _list(benchmarks)) else "instruct"
 
 
 def _model_name(file: str) -> str:

@@ -73,6 +73,8 @@ FAMILIES: Mapping[str, Family] = {
     "custom": Family(custom.FIELDS, custom.custom, "your own benchmark; docs/benchmarks.md describes its fields"),
 }
 
+COMPLETION_TASKS = tuple(name for name in FAMILIES if name not in ("quixbugs", "custom"))
+
 
 def open_family(name: str, data: str | None) -> Benchmark:
     """The benchmark of that name over the rows of a file. `BenchmarkError` without a file or for another shape."""
