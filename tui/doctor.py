@@ -47,8 +47,9 @@ def look() -> Iterator[Finding]:
     yield _folder()
     yield from _llama()
     yield _sandbox()
-    yield _model()
+    # Before the model: looking for that closes the hub for this process.
     yield _hub()
+    yield _model()
 
 
 def _machine() -> Finding:
