@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cache.store import StoredGeneration
-from engine.cells import Cell, Reading
+from engine.cells import Cell, Reading, whole_reply
 from engine.settings import Configuration
 
 ERROR = re.compile(r"^(\w+(?:Error|Exception|Iteration|Exit|Interrupt))\b")
@@ -70,8 +70,10 @@ def count(
     for cell in cells:
         stored = generation(cell.key) if cell.key else None
         answered += stored is not None or cell.kind == "no room"
-        cut_short = stored is not None and stored.stop == "limit"
-        empty = stored is not None and not reading.code_found(cell.task_id, stored.text)
+        text = whole_reply(configuration, stored) if stored else None
+        # A part of a longer reply was cut short too, however the longer one ended.
+        cut_short = stored is not None and (stored.stop == "limit" or text is None)
+        empty = text is not None and not reading.code_found(cell.task_id, text)
         truncated += cut_short
         no_code += empty
         passed += cell.kind == "passed"

@@ -102,6 +102,13 @@ def export(options: argparse.Namespace) -> int:
     return cli.DONE
 
 
+def denominator_lines(store: Store, run: int) -> Iterator[str]:
+    """For each configuration of a run, what stands under its score."""
+    found = read_run(store, run)
+    for sheet in sheets(store, found, opened(found, open_benchmark)):
+        yield f"{sheet.configuration.label}: {sheet.denominator.text}"
+
+
 @contextmanager
 def _store() -> Iterator[Store]:
     store = Store(store_path())

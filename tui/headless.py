@@ -97,6 +97,7 @@ def _watch(session: LocalSession, study: Study, form: str, expect: Mapping[str, 
     if form == "json":
         print_objects(summary(follower.scores), "json")
     if form == "plain":
+        _print_denominators(session)
         _print_claims(study, literature, follower.scores)
     if report and session.run is not None:
         _write_report(session, session.run, Path(report))
@@ -111,6 +112,14 @@ def _watch(session: LocalSession, study: Study, form: str, expect: Mapping[str, 
         print(f"scoretrace: stopped; go on with: scoretrace run --resume {session.run}", file=sys.stderr)
         return cli.INTERRUPTED
     return _judge_expectations(expect, follower.scores)
+
+
+def _print_denominators(session: LocalSession) -> None:
+    from tui.generations import denominator_lines
+
+    if session.run is not None:
+        for line in denominator_lines(session.store, session.run):
+            print(line)
 
 
 def _expectations(pairs: Sequence[str]) -> dict[str, int]:

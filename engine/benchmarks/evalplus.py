@@ -83,7 +83,7 @@ def oracle_test(family: str, row: Mapping[str, Any], correct: str) -> str:
     inputs = [
         (f"{part} input {number}", convert(arguments))
         for part in ("base", "plus")
-        # One problem of an early HumanEval+ has an object where there are no inputs.
+        # Mbpp/793 has an empty object where there are no inputs.
         for number, arguments in enumerate(row[f"{part}_input"] or [])
     ]
     entry_point = row["entry_point"]
