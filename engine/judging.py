@@ -6,7 +6,7 @@ import queue
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 
 from cache.keys import outcome_key
 from cache.store import StoredOutcome
@@ -24,6 +24,11 @@ class Candidate:
     task_id: str
     sample: int
     key: str
+
+
+def program_key(program: Program, limits: Limits, identity: str) -> str:
+    """The key of a program's outcome: every field that may change it, its limits, and the sandbox's identity."""
+    return outcome_key([str(part) for part in astuple(program)], asdict(limits), identity)
 
 
 class JudgePool:
@@ -46,8 +51,7 @@ class JudgePool:
 
     def submit(self, candidate: Candidate, program: Program, limits: Limits) -> None:
         """Judge a program; its outcome comes out of `collect` or `drain`."""
-        parts = (program.prelude, program.candidate, program.test, program.entry_point)
-        key = outcome_key(parts, asdict(limits), self._sandbox.identity)
+        key = program_key(program, limits, self._sandbox.identity)
         known = self._known.get(key) or self._lookup(key)
         if known is not None:
             self._remember(known)

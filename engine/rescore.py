@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
-from cache.keys import outcome_key
 from cache.store import Store
 from engine.errors import BenchmarkError, SettingsError, TemplateError
 from engine.events import Event, Generated, Judged, ModelLoaded, Started
 from engine.extraction import extract
+from engine.judging import program_key
 from engine.protocols import Benchmark, Limits, Outcome, Problem, Program, Sandbox
 from engine.settings import Configuration
 
@@ -37,12 +37,6 @@ class Reread:
     def key(self, identity: str) -> str:
         """The outcome's key under a sandbox's identity; empty without a program."""
         return program_key(self.program, self.limits, identity) if self.program else ""
-
-
-def program_key(program: Program, limits: Limits, identity: str) -> str:
-    """The key of a program's outcome, as the run makes it."""
-    parts = (program.prelude, program.candidate, program.test, program.entry_point)
-    return outcome_key(parts, asdict(limits), identity)
 
 
 class Rereader:

@@ -198,6 +198,12 @@ def _decoding(given: ReportInput) -> Iterable[Answer]:
     for (model, decoding, samples), members in groups.items():
         finished = sum(c.state == "finished" for c in members)
         first = members[0].measurement
+        if not decoding or "unknown" in decoding:
+            nothing = fact(
+                "decoding", "", UNKNOWN, "", "neither the run nor the imported file says how tokens were chosen"
+            )
+            yield Answer(model, nothing, NO_EVIDENCE)
+            continue
         value = f"{decoding}, n = {samples}; {finished} of {len(members)} configurations finished"
         enough = first.greedy or first.samples >= ENOUGH_SAMPLES
         holds = NO if not enough else YES if finished == len(members) else NO_EVIDENCE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from engine.control import Control
 from engine.errors import BenchmarkError, ModelError
 from engine.events import ConfigurationFailed, ConfigurationFinished, Judged, ReferenceChecked, from_dict
 from engine.job import Job
+from engine.judging import program_key
+from engine.protocols import Limits, Program
 from engine.recorder import Recorder
 from engine.run import Parts, Runner
 from engine.scoring import Score, fold_scores
@@ -207,3 +210,14 @@ def test_identical_programs_run_once(store: Store, fakes: Any) -> None:
     assert len(programs) == len(set(programs))
     judged = [e for e in life.events if isinstance(e, Judged)]
     assert len(judged) == 144 > len(programs)
+
+
+def test_every_field_of_a_program_is_in_its_key() -> None:
+    """Other helpers, another mode or another language never finds the outcome of the program that looks alike."""
+    base = Program("p", "c", "t", "f")
+    others = [
+        dataclasses.replace(base, **{field.name: True if field.type == "bool" else "other"})
+        for field in dataclasses.fields(Program)
+    ]
+    keys = {program_key(program, Limits(), "s") for program in (base, *others)}
+    assert len(keys) == 1 + len(others)

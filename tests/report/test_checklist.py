@@ -118,6 +118,14 @@ def test_twenty_samples_asked_for_are_not_twenty_judged(store: Store, scene: Any
     assert points(store, scene(judged=3))[4].mark == "unknown"
 
 
+def test_unknown_decoding_is_unknown_and_no_failure(store: Store, scene: Any, study_of: Any) -> None:
+    """Generations that somebody else made do not always tell how tokens were chosen; that is no "no"."""
+    from engine.settings import UNKNOWN_DECODING, Grid
+
+    told = Grid(benchmark=study_of().grid.benchmark, template=("chat",), decoding=(UNKNOWN_DECODING,))
+    assert points(store, scene(study=study_of(grid=told)))[4].mark == "unknown"
+
+
 def test_length_counts_what_hit_the_limit(store: Store, scene: Any) -> None:
     """Replies still going at the limit and prompts without room fail the point, each with its number."""
     item = points(store, scene(tokens=1848, stop="limit"))[5]
