@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tui.app import ScoretraceApp
-from tui.local import LIVE, LocalSession
+from tui.local import LocalSession
+from tui.session import LIVE
 from tui.study import embedded
 from tui.widgets.rows import RowList
 

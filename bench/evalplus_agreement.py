@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from engine.benchmarks import open_benchmark
-from engine.run import free_cores
+from engine.environment import free_cores
 from engine.sandbox import open_sandbox
 
 THEIRS = """

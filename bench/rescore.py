@@ -21,6 +21,7 @@ from pathlib import Path
 from cache.store import Store
 from engine.benchmarks import open_benchmark
 from engine.cells import Reading, read_run
+from engine.environment import free_cores
 from engine.events import Judged, Started, to_dict
 from engine.importing import generation_of
 from engine.imports.records import REPLY, Imported, Sample
@@ -28,7 +29,6 @@ from engine.job import Job
 from engine.protocols import Benchmark
 from engine.recorder import Recorder
 from engine.rescoring import job_of, rescore
-from engine.run import free_cores
 from engine.sandbox import open_sandbox
 from engine.settings import UNKNOWN, UNKNOWN_DECODING, Configuration
 

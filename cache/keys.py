@@ -1,8 +1,7 @@
 """What can change a token, or an outcome, spelled out and hashed: the store's keys.
 
 Left out on purpose, since none of them changes a token: maximum length (prefix rule), extraction, benchmark name,
-order,
-batch neighbours (the engine's shapes are independent of them; the numerics say which shape).
+order, batch neighbours (the engine's shapes are independent of them; the numerics say which shape).
 """
 
 from __future__ import annotations

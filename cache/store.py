@@ -42,8 +42,7 @@ class StoredGeneration:
         """True when asking again for `limit` new tokens, to be read by the rules `cuts`, could show nothing new.
 
         A reply that ended by itself is whole; one as long as the limit is its prefix; one that ended because every
-        rule had
-        reached its cut serves those rules only.
+        rule had reached its cut serves those rules only.
         """
         if self.stop == "end" or len(self.tokens) >= limit:
             return True

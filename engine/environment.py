@@ -168,6 +168,11 @@ def _memory() -> int:
         return 0
 
 
+def free_cores() -> int:
+    """Cores that this process may use, at least 1."""
+    return _cores() or 1
+
+
 def _cores() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))

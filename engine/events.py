@@ -12,8 +12,7 @@ class Started:
     """A run began or went on.
 
     `configurations` are `Configuration.as_dict()` by id; `problems` the task ids by benchmark; `passes` and
-    `generations`
-    count after sharing; `stored` counts the samples that an earlier life of this run has judged.
+    `generations` count after sharing; `stored` counts the samples that an earlier life of this run has judged.
     """
 
     configurations: dict[str, dict[str, Any]]

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cache.store import StoredGeneration
-from engine.benchmarks.reference import reference_check
 from engine.cells import Reading
-from engine.events import ConfigurationFinished, Generated, Noted, ReferenceChecked, Started
+from engine.events import ConfigurationFinished, Generated, Noted, Started
 from engine.imports.records import COMPLETION, Imported, Sample
 from engine.job import Job
-from engine.judging import Candidate, JudgePool
+from engine.judging import Candidate, JudgePool, state_outcome
 from engine.protocols import Benchmark, Sandbox
 from engine.recorder import Recorder
-from engine.rescoring import state
 from engine.scoring import Score, fold_scores
 from engine.settings import UNKNOWN, UNKNOWN_DECODING, Configuration, Decoding
 
@@ -91,7 +89,7 @@ class Importer:
             for imported, configuration in zip(found, configurations, strict=True):
                 self._take(imported, configuration)
             for candidate, outcome in self._pool.drain():
-                state(self._recorder, self._scores, candidate, outcome)
+                state_outcome(self._recorder, self._scores, candidate, outcome)
         finally:
             self._pool.close()
             self._recorder.flush()
@@ -143,20 +141,3 @@ def generation_of(imported: Imported, sample: Sample, configuration: Configurati
         key=key, model_sha256=UNKNOWN, decoding=configuration.decoding.label, n_prompt=0, text=sample.text, tokens=(),
         stop=sample.stop, asked=0, seconds=0.0,
     )  # fmt: skip
-
-
-def gate(recorder: Recorder, benchmark: Benchmark, sandbox: Sandbox, jobs: int) -> ReferenceChecked:
-    """The reference check of a benchmark in this sandbox, made once and kept; stated as an event of the run."""
-    key = f"reference:{benchmark.sha256}:{sandbox.identity}"
-    found = recorder.store.fact(key)
-    if found is None:
-        check = reference_check(benchmark, sandbox, jobs)
-        found = {
-            "benchmark": benchmark.name, "correct": check.correct, "buggy": check.buggy, "total": check.problems,
-            "wrong": [f"{task_id} ({how})" for task_id, how in check.wrong],
-        }  # fmt: skip
-        if check.holds:
-            recorder.store.put_fact(key, found)
-    event = ReferenceChecked(**found)
-    recorder.event(event)
-    return event

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import queue
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass
 
 from cache.keys import outcome_key
 from cache.store import StoredOutcome
+from engine.events import Judged
 from engine.protocols import Limits, Outcome, Program, Sandbox
+from engine.recorder import Recorder
+from engine.scoring import Score
 
 REMEMBERED = 4096
 """Outcomes held in memory; older ones come from the store."""
@@ -104,3 +107,17 @@ class JudgePool:
     def close(self) -> None:
         """Drop what has not started; what runs ends by its own limits."""
         self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def state_outcome(
+    recorder: Recorder, scores: Mapping[str, Score], candidate: Candidate, outcome: StoredOutcome
+) -> None:
+    """Keep one outcome, state it as an event of the run, and count it."""
+    if outcome.key and outcome.kind != "unavailable":
+        recorder.put_outcome(outcome)
+    event = Judged(
+        candidate.configuration, candidate.task_id, candidate.sample, candidate.key,
+        outcome.kind, outcome.detail, outcome.seconds,
+    )  # fmt: skip
+    recorder.event(event)
+    scores[candidate.configuration].add(candidate.task_id, candidate.sample, outcome.kind)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from cache.store import StoredOutcome
 from engine.cells import Reading, StoredRun, read_run, reading, serves, whole_reply
 from engine.errors import SettingsError
-from engine.events import ConfigurationFinished, Judged, Started
+from engine.events import ConfigurationFinished, Started
 from engine.extraction import extraction_names
 from engine.imports.records import AS_STORED
 from engine.job import Job
-from engine.judging import Candidate, JudgePool
+from engine.judging import Candidate, JudgePool, state_outcome
 from engine.protocols import Benchmark, Sandbox
 from engine.recorder import Recorder
 from engine.scoring import Score, fold_scores
@@ -125,20 +125,7 @@ class Rescorer:
 
     def _state(self, results: Iterable[tuple[Candidate, StoredOutcome]]) -> None:
         for candidate, outcome in results:
-            state(self._recorder, self._scores, candidate, outcome)
-
-
-def state(recorder: Recorder, scores: Mapping[str, Score], candidate: Candidate, outcome: StoredOutcome) -> None:
-    """Keep one outcome, state it as an event of the run, and count it."""
-    if outcome.key and outcome.kind != "unavailable":
-        recorder.put_outcome(outcome)
-    recorder.event(
-        Judged(
-            candidate.configuration, candidate.task_id, candidate.sample, candidate.key,
-            outcome.kind, outcome.detail, outcome.seconds,
-        )
-    )  # fmt: skip
-    scores[candidate.configuration].add(candidate.task_id, candidate.sample, outcome.kind)
+            state_outcome(self._recorder, self._scores, candidate, outcome)
 
 
 def rescore(

@@ -6,30 +6,27 @@ generated twice and nothing is judged twice.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from cache.errors import FileError
 from cache.store import StoredOutcome
-from engine.benchmarks.reference import reference_check
 from engine.chat import keep_template
 from engine.control import Control, Stopped
-from engine.environment import describe, provenance_key, with_life
+from engine.environment import describe, free_cores, provenance_key, with_life
 from engine.errors import BenchmarkError, ModelError, TemplateError
 from engine.events import (
     ConfigurationFailed,
     ConfigurationFinished,
-    Judged,
     ModelLoaded,
     PassStarted,
-    ReferenceChecked,
     Started,
     from_dict,
 )
+from engine.gate import gate
 from engine.job import Job
-from engine.judging import Candidate, JudgePool
+from engine.judging import Candidate, JudgePool, state_outcome
 from engine.passes import Asked, GroupRun, Pace, finish
 from engine.plan import Load, Plan, PromptGroup, make_plan
 from engine.protocols import Benchmark, Model, Request, Sandbox
@@ -117,24 +114,15 @@ class Runner:
 
     def _gate(self, benchmark: Benchmark, sandbox: Sandbox) -> None:
         """All correct bodies pass and all buggy ones fail, or no score of this benchmark can be trusted."""
-        key = f"reference:{benchmark.sha256}:{sandbox.identity}"
-        found = self._recorder.store.fact(key)
-        if found is None:
-            check = reference_check(benchmark, sandbox, free_cores())
-            found = {
-                "benchmark": benchmark.name, "correct": check.correct, "buggy": check.buggy,
-                "total": check.problems, "wrong": [f"{task_id} ({how})" for task_id, how in check.wrong],
-            }  # fmt: skip
-        self._recorder.event(ReferenceChecked(**found))
+        found = gate(self._recorder, benchmark, sandbox, free_cores())
         self._recorder.flush()
-        if found["wrong"]:
+        if found.wrong:
             raise BenchmarkError(
                 f"{benchmark.name}: the reference check failed before any model ran: "
-                f"{found['correct']}/{found['total']} correct bodies passed, "
-                f"{found['buggy']}/{found['total']} buggy ones failed; wrong: {', '.join(found['wrong'][:8])}. "
+                f"{found.correct}/{found.total} correct bodies passed, "
+                f"{found.buggy}/{found.total} buggy ones failed; wrong: {', '.join(found.wrong[:8])}. "
                 "Compare the data file's hash, or report the problem"
             )
-        self._recorder.store.put_fact(key, found)
 
     # the passes
 
@@ -236,15 +224,8 @@ class Runner:
 
     def _judged(self, results: Iterable[tuple[Candidate, StoredOutcome]]) -> None:
         for candidate, outcome in results:
-            if outcome.key and outcome.kind != "unavailable":
-                self._recorder.put_outcome(outcome)
-            event = Judged(
-                candidate.configuration, candidate.task_id, candidate.sample, candidate.key,
-                outcome.kind, outcome.detail, outcome.seconds,
-            )  # fmt: skip
-            self._recorder.event(event)
+            state_outcome(self._recorder, self._scores, candidate, outcome)
             score = self._scores[candidate.configuration]
-            score.add(candidate.task_id, candidate.sample, outcome.kind)
             if len(score.kinds) == score.asked and score.id not in self._complete:
                 self._complete.add(score.id)
                 self._recorder.event(ConfigurationFinished(score.id, score.passed, score.asked, score.unavailable))
@@ -253,8 +234,3 @@ class Runner:
 def pace_key(file: str, precision: str, benchmark: str) -> str:
     """The fact under which the last measured pace of a model file lies."""
     return f"pace:{file}:{precision}:{benchmark}"
-
-
-def free_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -19,7 +19,7 @@ from tui.desk import Desk
 from tui.parts import Parts
 from tui.screens.base import BaseScreen
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen
-from tui.session import Session
+from tui.session import LIVE, Session
 from tui.state import Countdown
 from tui.study import Study
 from tui.theme import MARKS, Look, themes, wants_ascii
@@ -30,7 +30,6 @@ FOLD_SECONDS = 0.008
 MATCH_SECONDS = 0.010
 STATUS_SECONDS = 1.0
 SPARE_EVENTS = 5000
-LIVE = ("created", "running", "paused")
 
 
 class ScoretraceApp(Commanded, App[int]):

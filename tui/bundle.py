@@ -21,7 +21,7 @@ from engine.errors import BenchmarkError
 from engine.events import Event, from_dict
 from engine.job import Job
 from engine.protocols import Benchmark
-from engine.rescore import Rereader
+from engine.rereading import Rereader
 from literature.report import document, output
 from literature.report.crate import CRATE_FILE, metadata
 from literature.shipped import data_folder, shipped_tables

@@ -1,8 +1,7 @@
 """The command line: what can be typed, and which exit status each ending has.
 
 stdout is the result, stderr the rest. Exit: 0 done, 1 a stated expectation was not met, 2 wrong input, 3 the engine
-failed,
-130 interrupted.
+failed, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from engine.events import (
     to_dict,
 )
 from engine.scoring import Score, fold_scores
-from tui.local import LIVE, LocalSession
-from tui.session import Status
+from tui.local import LocalSession
+from tui.session import LIVE, Status
 
 POLL_SECONDS = 0.2
 PROGRESS_SECONDS = 10.0

@@ -14,11 +14,11 @@ from cache.paths import store_path
 from cache.store import Store
 from engine.benchmarks import open_benchmark
 from engine.cells import opened, read_run
+from engine.environment import free_cores
 from engine.exports import sheets, write
 from engine.job import Job
 from engine.protocols import Sandbox
 from engine.recorder import Recorder
-from engine.run import free_cores
 from engine.scoring import Score
 from engine.settings import Configuration, Grid
 from tui import cli
@@ -30,7 +30,8 @@ from tui.study import ModelChoice, Study
 
 def import_generations(options: argparse.Namespace) -> int:
     """Read a file of generations, keep it as a run, judge it here, and say how its verdicts compare with ours."""
-    from engine.importing import STATE, Importer, gate, job_of
+    from engine.gate import gate
+    from engine.importing import STATE, Importer, job_of
     from engine.imports import read_generations
 
     benchmark = open_benchmark(options.benchmark, options.data or None)

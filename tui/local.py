@@ -13,10 +13,8 @@ from engine.events import Event, from_dict
 from engine.job import Job
 from tui import study as studies
 from tui.preflight import estimate
-from tui.session import Preflight, Status
+from tui.session import LIVE, Preflight, Status
 from tui.study import Study
-
-LIVE = ("created", "running", "paused")
 
 
 def job_of(study: Study, only: Sequence[str] = ()) -> Job:

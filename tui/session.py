@@ -10,15 +10,17 @@ from cache.store import Run, StoredGeneration
 from engine.events import Event
 from tui.study import Study
 
+LIVE = ("created", "running", "paused")
+"""States in which a worker is at a run, or about to be."""
+
 
 @dataclass(frozen=True)
 class Preflight:
     """What a study would cost before anything starts.
 
     Counts after sharing: `configurations` of the grid, `passes` over the problems, `loads` of weights, `generations`
-    to be
-    kept, of which `stored` exist already, `naive` without sharing; `tokens`, `seconds` and `bytes` are estimates, and
-    `basis` says what they rest on.
+    to be kept, of which `stored` exist already, `naive` without sharing; `tokens`, `seconds` and `bytes` are
+    estimates, and `basis` says what they rest on.
     """
 
     configurations: int

@@ -105,8 +105,8 @@ def extract(options: argparse.Namespace) -> int:
 def judge(options: argparse.Namespace) -> int:
     """Programs in, outcomes out, in the order of the input; several are judged at a time."""
     from engine.benchmarks import open_benchmark
+    from engine.environment import free_cores
     from engine.protocols import Limits, Program
-    from engine.run import free_cores
     from engine.sandbox import open_sandbox
 
     benchmark = open_benchmark(options.benchmark, options.data or None) if options.benchmark else None

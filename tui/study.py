@@ -21,8 +21,7 @@ class ModelChoice:
     """One model of a study: its name here, the file to load, and the names it goes by in the literature table.
 
     `file` is a path, `pypi:DISTRIBUTION`, or `hf:OWNER/REPO/FILE.gguf@REVISION`. `axes` are grid axes on which this
-    model
-    has values of its own, as they stand in TOML: a file released in 4 bits has no f32 worth running.
+    model has values of its own, as they stand in TOML: a file released in 4 bits has no f32 worth running.
     """
 
     name: str

@@ -14,10 +14,10 @@ from cache.errors import StoreError
 from cache.store import Store
 from cache.transfer import Carried, import_run
 from engine.benchmarks import open_benchmark
+from engine.environment import free_cores
 from engine.errors import BenchmarkError
 from engine.protocols import Benchmark, Outcome, Sandbox
-from engine.rescore import Reread, Rereader, execute
-from engine.run import free_cores
+from engine.rereading import Reread, Rereader, execute
 from literature.report import changes, output
 from literature.report.differences import lines_that_differ, numbers_missing, values_that_differ
 from literature.report.errors import ReportError

@@ -47,8 +47,8 @@ class Decoder(Protocol):
     def decode(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
         """Append one token to every slot; logits [width, n_vocab].
 
-        They are a view, which the next `prefill` or `decode` overwrites.
-        Position 0 empties the slot first: that is how idle slots are fed.
+        They are a view, which the next `prefill` or `decode` overwrites. Position 0 empties the slot first: that is
+        how idle slots are fed.
         """
         ...
 

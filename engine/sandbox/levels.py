@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.environment import free_cores
 from engine.errors import SandboxUnavailable
 from engine.protocols import Sandbox
 from engine.sandbox import compiled, kernel
 from engine.sandbox.confine import LANDLOCK, LEVELS, LIMITS, NAMESPACES, SEALED
-from engine.sandbox.pool import PROTOCOL, Pool, SplitJudge, default_jobs
+from engine.sandbox.pool import PROTOCOL, Pool, SplitJudge
 from engine.sandbox.router import Router
 from engine.sandbox.server import Server, ServerLost
 from engine.sandbox.session import Ended, Session
@@ -151,7 +152,7 @@ def open_level(level: str | None, jobs: int | None, seed: int, languages: Sequen
         raise SandboxUnavailable(ELSEWHERE)
     if level is not None and level not in LEVELS:
         raise SandboxUnavailable(f"no confinement is called {level!r}; there are: {', '.join(LEVELS)}")
-    most = jobs or default_jobs()
+    most = jobs or free_cores()
     pools = {
         name: _python_pool(level, most, seed) if name == PYTHON else _compiled_pool(name, level, most)
         for name in dict.fromkeys(languages)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Iterator, Sequence
@@ -139,8 +138,3 @@ class _Turns:
                 self._sharing -= 1
                 self._waiting -= 1
                 self._condition.notify_all()
-
-
-def default_jobs() -> int:
-    """One judge for each core that this process may use."""
-    return len(os.sched_getaffinity(0))

