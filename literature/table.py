@@ -21,7 +21,17 @@ from literature.records import ReportedScore
 from literature.shipped import data_folder, shipped_tables
 from literature.values import Printed, printed
 
-__all__ = ["Table", "Unread", "read_table", "scores_of_grid", "shipped_tables", "write_table"]
+__all__ = [
+    "OpenedTable",
+    "Table",
+    "Unread",
+    "open_table",
+    "read_table",
+    "scores_of",
+    "scores_of_grid",
+    "shipped_tables",
+    "write_table",
+]
 
 DEFAULT_METRIC = "pass@1"
 _NOT_STATED = frozenset({"", "not stated", "unknown", "n/a", "-"})
@@ -45,16 +55,35 @@ class Table:
     path: str
 
 
+@dataclass(frozen=True)
+class OpenedTable:
+    """What a file holds before columns are given a meaning: its parts, its path, and what each source states."""
+
+    parts: tuple[Grid | Records, ...]
+    path: str
+    stated: Mapping[str, Mapping[str, str]]
+
+
+def open_table(path_or_name: str | Path | Traversable) -> OpenedTable:
+    """Read a file, or a table that ships, into rows of cells; `TableError` when it cannot be read at all."""
+    path, shown = _locate(path_or_name)
+    data = _bytes(path, shown)
+    stated = _sidecar(path, shown)
+    return OpenedTable(tuple(read_any(data, shown)), shown, stated)
+
+
 def read_table(path_or_name: str | Path | Traversable, *, mapping: Mapping[str, str] | None = None) -> Table:
     """Read a table of reported scores from a file, or one that ships by its name.
 
     Rows or cells without a single meaning are kept in `unread`; `TableError` (file, line, column, expected, remedy)
     when the file cannot be read at all or no score is in it. `mapping` as in `columns.find_columns`.
     """
-    path, shown = _locate(path_or_name)
-    data = _bytes(path, shown)
-    stated = _sidecar(path, shown)
-    parts = read_any(data, shown)
+    return scores_of(open_table(path_or_name), mapping=mapping)
+
+
+def scores_of(opened: OpenedTable, *, mapping: Mapping[str, str] | None = None) -> Table:
+    """The reported scores of an opened table; errors and `mapping` as in `read_table`."""
+    parts, shown, stated = opened.parts, opened.path, opened.stated
     if len(parts) == 1 and isinstance(parts[0], Grid):
         return scores_of_grid(parts[0], shown, mapping=mapping, stated=stated)
     scores: list[ReportedScore] = []
