@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from engine.benchmarks import open_benchmark
+from engine.benchmarks.languages import LANGUAGES
 from engine.errors import TemplateError
 from engine.prompts import CHAT, COMPLETION, prompt_template, render, stop_words, template_names, user_turn
 from engine.protocols import Benchmark
@@ -47,6 +49,40 @@ def test_prompts_and_stop_words_are_the_harness_s(
     assert sum(map(len, prompts)) == expected["chars"]
     assert hashlib.sha256("\0".join(prompts).encode()).hexdigest() == expected["sha256"]
     assert list(stop_words(benchmark, template)) == expected["stop_words"]
+
+
+RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "prompt_hashes.json").read_text())["recorded"]
+TASKS = [f"humanevalfix{variant}-{language}" for language in LANGUAGES for variant in ("tests", "docs")]
+COMPLETION_FILES = {
+    "humaneval": "humaneval/HumanEval.jsonl.gz", "humaneval-unstripped": "humaneval/HumanEval.jsonl.gz",
+    "mbpp": "mbpp/mbpp-974.jsonl", "mbpp-full": "mbpp/mbpp-974.jsonl",
+    "mbpp-sanitized": "mbpp/sanitized-mbpp-427.jsonl", "mbppplus": "mbpp/MbppPlus-399.jsonl",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("task", [task for task in TASKS if not task.endswith(("-python", "-js"))])
+def test_prompts_of_the_other_languages_are_as_recorded(pack: Callable[[str], Benchmark], task: str) -> None:
+    """For the languages that the golden file lacks, all 22 prompt sets have the hashes that this project recorded."""
+    benchmark = pack(task)
+    for template in HARNESS:
+        prompts = [render(template, benchmark, problem) for problem in benchmark.problems]
+        assert hashlib.sha256("\0".join(prompts).encode()).hexdigest() == RECORDED[f"{task}/{template}"], template
+
+
+@pytest.mark.parametrize("task", COMPLETION_FILES)
+def test_prompts_of_completion_tasks_are_as_recorded(shared: Path, task: str) -> None:
+    """The prompts of HumanEval, MBPP and MBPP+ have the hashes that this project recorded."""
+    benchmark = open_benchmark(task, str(shared / COMPLETION_FILES[task]))
+    prompts = [render(COMPLETION, benchmark, problem) for problem in benchmark.problems]
+    assert hashlib.sha256("\0".join(prompts).encode()).hexdigest() == RECORDED[f"{task}/completion"]
+
+
+def test_every_language_variant_and_template_has_a_hash(golden: dict[str, Any]) -> None:
+    """6 languages x 2 variants x 22 templates: a third from the harness itself, the rest recorded, none twice."""
+    wanted = {f"{task}/{template}" for task in TASKS for template in HARNESS}
+    own = {key for key in RECORDED if key.startswith("humanevalfix")}
+    assert (len(wanted), len(golden), len(own)) == (264, 88, 176)
+    assert set(golden) | own == wanted
 
 
 def test_every_golden_prompt_set_is_covered(golden: dict[str, Any]) -> None:
