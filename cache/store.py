@@ -99,9 +99,15 @@ def process_exists(pid: int) -> bool:
 class Store:
     """Get, put and tail; every method is one transaction. Raises `StoreError` with what to do."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Open or create the file; `read_only` opens one that exists, and SQLite itself then refuses every write."""
         self.path = path
         try:
+            if read_only:
+                place = f"{path.absolute().as_uri()}?mode=ro"
+                self._db = sqlite3.connect(place, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
+                self._check_version(self._db.execute("PRAGMA user_version").fetchone()[0])
+                return
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -116,11 +122,16 @@ class Store:
     def _migrate(self) -> None:
         with self._write() as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version > len(MIGRATIONS):
-                raise StoreError(f"{self.path} was written by a newer Scoretrace (store version {version}); upgrade")
+            self._check_version(version, oldest=0)
             for step, script in enumerate(MIGRATIONS[version:], version + 1):
                 for statement in script.split(";"):
                     db.execute(statement)
+    def _check_version(self, version: int, oldest: int = len(MIGRATIONS)) -> None:
+        if version > len(MIGRATIONS):
+            raise StoreError(f"{self.path} was written by a newer Scoretrace (store version {version}); upgrade")
+        if version < oldest:
+            raise StoreError(f"{self.path} is of an older Scoretrace: `scoretrace run --list` brings it up to date")
+
                 db.execute(f"PRAGMA user_version={step}")
 
     @contextmanager

@@ -66,6 +66,8 @@ class ScoretraceApp(Commanded, App[int]):
         studies: Sequence[Study] = (),
         autostart: bool = False,
         ascii_only: bool | None = None,
+        view_only: bool = False,
+        view_of: Run | None = None,
     ) -> None:
         # Textual drops all colour for NO_COLOR only when it may use the terminal's own colours from the start.
         colour = not os.environ.get("NO_COLOR")
@@ -82,7 +84,9 @@ class ScoretraceApp(Commanded, App[int]):
         self.countdown = Countdown()
         self.run_model = ""
         self.crash_path = ""
+        self.view_only = view_only
         self._autostart = autostart
+        self._view_of = view_of
         self._asked_status = 0.0
         self._catching_up = False
         self._spared = 0
@@ -105,14 +109,14 @@ class ScoretraceApp(Commanded, App[int]):
             ("runs", RunsScreen),
         ):  # fmt: skip
             self.install_screen(kind(), name)
-        problem = ""
-        if self.desk.study is not None:
-            study = self.desk.study
-            problem = self._attempt(lambda: self.desk.open_study(study))
+        study = self.desk.study
+        problem = self._attempt(self.desk.open_tables if study is None else lambda: self.desk.open_study(study))
         self.push_screen("runs" if self.desk.study is None else "literature")
         self.set_interval(TICK, self.drain)
         if self._autostart and self.desk.study is not None:
             self.call_after_refresh(self.start_run)
+        if self._view_of is not None:
+            self.call_after_refresh(self.attach_run, self._view_of)
         if problem:
             self.call_after_refresh(self.say, problem, warning=True)
 
@@ -239,6 +243,18 @@ class ScoretraceApp(Commanded, App[int]):
 
     # commands
 
+    def refusal(self, place: str, action: str) -> str:
+        """Why a view does not run a command of a place; empty in the app itself."""
+        if not self.view_only:
+            return ""
+        from tui.view import refusal
+
+        return refusal(place, action)
+
+    def barred(self, action: str) -> str:
+        """A view only looks."""
+        return self.refusal("app", action)
+
     def do_literature(self) -> None:
         """Go there."""
         self.go("literature")
@@ -291,7 +307,7 @@ class ScoretraceApp(Commanded, App[int]):
 
     def do_quit(self) -> None:
         """Leave at once when nothing runs, else ask."""
-        if self.desk.run_state not in LIVE:
+        if self.view_only or self.desk.run_state not in LIVE:
             self.exit(0)
             return
         self.push_screen(
@@ -340,9 +356,16 @@ def run_app(
     autostart: bool = False,
     studies: Sequence[Study] = (),
     parts: Parts | None = None,
+    view_only: bool = False,
+    view_of: Run | None = None,
 ) -> int:
-    """Run the app until the user leaves; 0, or 3 after a fault of the program. The session is closed in any case."""
-    app = ScoretraceApp(session, study, autostart=autostart, studies=studies, parts=parts)
+    """Run the app until the user leaves; 0, or 3 after a fault of the program. The session is closed in any case.
+
+    With `view_only` it changes nothing, and begins at the run `view_of` if there is one.
+    """
+    app = ScoretraceApp(
+        session, study, autostart=autostart, studies=studies, parts=parts, view_only=view_only, view_of=view_of
+    )
     try:
         app.run()
     finally:

@@ -102,6 +102,12 @@ def _app_commands(commands: _Commands) -> None:
     demo.add_argument("--plain", action="store_true", help="plain lines even in a terminal")
     opened = _add(commands, "open", "headless", "open_app", "open the app on a study file")
     opened.add_argument("study", nargs="?", help="a study TOML file")
+    served = _add(commands, "serve", "serve", "serve", "show the app in browsers, for looking on: it changes nothing")
+    served.add_argument("--run", type=int, help="the run to show first (default: the newest)")
+    served.add_argument("--port", type=int, default=8137, help="default: %(default)s; 0: any that is free")
+    served.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="default: %(default)s, this machine only"
+    )
     doctor = _add(commands, "doctor", "doctor", "doctor", "say what this machine can do, and what to do about the rest")
     _format(doctor)
 

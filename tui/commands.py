@@ -62,8 +62,14 @@ class Commanded:
 
     TABLE: ClassVar[Sequence[Command]] = ()
 
+    def barred(self, action: str) -> str:
+        """Why a command cannot be run in this app at all; empty when it can."""
+        return ""
+
     def reason_against(self, action: str) -> str:
         """Why a command cannot be run now; empty when it can."""
+        if reason := self.barred(action):
+            return reason
         check = getattr(self, f"why_not_{action}", None)
         return str(check()) if check is not None else ""
 

@@ -3,6 +3,7 @@
 FrontError
 ├── StudyError      a study file is wrong: names the file, the key, what was expected
 ├── OptionError     a command's options do not go together, or a value is not understood
+├── ViewOnlyError   a view was asked to change something
 └── BundleError     a bundle cannot be written, or is none; names the file, the member and what was expected
 """
 
@@ -19,6 +20,10 @@ class StudyError(FrontError):
 
 class OptionError(FrontError):
     """A command's options do not go together, or a value is not understood."""
+
+
+class ViewOnlyError(FrontError):
+    """A view was asked for something that only the app itself may do."""
 
 
 class BundleError(FrontError):

@@ -31,8 +31,8 @@ def job_of(study: Study, only: Sequence[str] = ()) -> Job:
 class LocalSession:
     """Meets `tui.session.Session` with the real store and real workers."""
 
-    def __init__(self, store_path: Path) -> None:
-        self._store = Store(store_path)
+    def __init__(self, store_path: Path, *, read_only: bool = False) -> None:
+        self._store = Store(store_path, read_only=read_only)
         self._worker: subprocess.Popen[bytes] | None = None
         self._run: int | None = None
         self._seen = 0

@@ -41,7 +41,7 @@ class BaseScreen(Commanded, Screen[None]):
         yield from self.body()
         yield Input(id="filter", placeholder="filter", classes="hidden")
         yield StatusLine(id="status")
-        yield KeyLine((*self.TABLE, *self.root.KEY_LINE, HELP))
+        yield KeyLine([c for c in (*self.TABLE, *self.root.KEY_LINE, HELP) if not self.barred(c.action)])
 
     def body(self) -> ComposeResult:
         """The widgets between title and status."""
@@ -62,9 +62,13 @@ class BaseScreen(Commanded, Screen[None]):
         """Hand the current styles to everything that paints lines."""
         dress_all(self, self.root.look)
 
+    def barred(self, action: str) -> str:
+        """A view only looks."""
+        return self.root.refusal(self.PLACE, action)
+
     def fill(self) -> None:
         """Show the state as it is now, whole."""
-        self.query_one(TitleBar).show(self.root.desk.name)
+        self.query_one(TitleBar).show(join(["view only" if self.root.view_only else "", self.root.desk.name]))
 
     def follow(self, dirty: Collection[str]) -> None:
         """Repaint what changed; `dirty` are configuration ids."""

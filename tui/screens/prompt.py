@@ -15,10 +15,10 @@ from textual.widgets.option_list import Option
 from cache.errors import CacheError
 from engine.errors import EngineError
 from literature.errors import LiteratureError
-from tui.errors import StudyError
+from tui.errors import FrontError
 from tui.widgets.rows import dress_all
 
-USER_ERRORS = (CacheError, EngineError, LiteratureError, StudyError, OSError)
+USER_ERRORS = (CacheError, EngineError, LiteratureError, FrontError, OSError)
 """Errors whose text is a sentence for users; anything else is a fault of the program."""
 
 
