@@ -126,13 +126,13 @@ class Store:
             for step, script in enumerate(MIGRATIONS[version:], version + 1):
                 for statement in script.split(";"):
                     db.execute(statement)
+                db.execute(f"PRAGMA user_version={step}")
+
     def _check_version(self, version: int, oldest: int = len(MIGRATIONS)) -> None:
         if version > len(MIGRATIONS):
             raise StoreError(f"{self.path} was written by a newer Scoretrace (store version {version}); upgrade")
         if version < oldest:
             raise StoreError(f"{self.path} is of an older Scoretrace: `scoretrace run --list` brings it up to date")
-
-                db.execute(f"PRAGMA user_version={step}")
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
