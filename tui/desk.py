@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cache.store import Run, StoredGeneration
 from literature.errors import LiteratureError
 from literature.records import ReportedScore
 from tui.matches import Matches
+from tui.own_table import OwnTable, own_path
 from tui.reading import Entry, Literature, concerns
 from tui.session import Preflight, Session, Status
 from tui.state import RunState
@@ -35,6 +37,8 @@ class Desk:
         self.offered = tuple(studies)
         self.study = study
         self.literature = Literature()
+        self.own = OwnTable("")
+        self._bases: list[str] = []
         self.state = RunState()
         self.matches = Matches()
         self.status = Status("none")
@@ -50,23 +54,77 @@ class Desk:
 
     def open_study(self, study: Study) -> None:
         """Take up another study and its tables; `LiteratureError` names one that fails, after all others are read."""
+        if self.study is not None and self.study.name != study.name:
+            for table in self.literature.names:
+                self.literature.drop(table)
+            self._bases.clear()
         self.study = study
-        problems: list[LiteratureError] = []
+        if self.own.path != own_path(study.name):
+            self.own = OwnTable(study.name)
         for table in study.tables:
-            if table not in self.literature.names:
-                try:
-                    self.literature.add(table)
-                except LiteratureError as error:
-                    problems.append(error)
-        self._rebind()
+            if table not in self._bases and table != self.own.name:
+                self._bases.append(table)
+        self.open_tables()
+
+    def open_tables(self) -> None:
+        """Show the tables, and the own one that an earlier session kept; `LiteratureError` for the first that fails."""
+        problems: list[LiteratureError] = []
+        try:
+            self.own.read()
+        except LiteratureError as error:
+            problems.append(error)
+        problems += self._show_tables()
         if problems:
             raise problems[0]
 
     def add_table(self, name: str) -> int:
-        """Add a table; how many scores it holds."""
+        """Add a table by path or shipped name; how many scores it holds."""
         count = self.literature.add(name)
-        self._rebind()
+        if name not in self._bases:
+            self._bases.append(name)
+        self._show_tables()
         return count
+
+    def take_in(self, scores: Sequence[ReportedScore], what: str) -> int:
+        """Put scores into the study's own table; how many are new."""
+        count = self.own.add(scores, what)
+        self._show_tables()
+        return count
+
+    def correct(self, old: ReportedScore, new: ReportedScore | None) -> None:
+        """Put a score in another's place (None: take it away), in the study's own table."""
+        tables = self.literature.names
+        table = next((name for name in tables if old.id in {score.id for score in self.literature.scores(name)}), "")
+        self.own.correct(table, self.literature.scores(table), old, new)
+        self._show_tables()
+
+    def undo(self, *, redo: bool = False) -> str:
+        """Take the last change of the own table back, or make it again; what it was, empty when there is none."""
+        what = self.own.redo() if redo else self.own.undo()
+        self._show_tables()
+        return what
+
+    def _show_tables(self) -> list[LiteratureError]:
+        """The tables that are not read in the own one, then the own one; what failed."""
+        problems: list[LiteratureError] = []
+        for table in self._bases:
+            if self.own.covers(table):
+                self.literature.drop(table)
+            elif table not in self.literature.names:
+                try:
+                    self.literature.add(table)
+                except LiteratureError as error:
+                    problems.append(error)
+        if self.own.scores:
+            self.literature.put(self.own.name, self.own.scores)
+        else:
+            self.literature.drop(self.own.name)
+        if self.study is not None:
+            broken = [table for table in self.study.tables if table not in self.literature.names]
+            kept = [table for table in broken if table != self.own.name and not self.own.covers(table)]
+            self.study = replace(self.study, tables=(*self.literature.names, *kept))
+        self._rebind()
+        return problems
 
     def change(self, study: Study) -> None:
         """The study goes on with other models or another grid; a run that is watched keeps its own."""

@@ -38,12 +38,13 @@ class Entry:
     benchmark: str
     metric: str
     table: str
+    """The first table that names it."""
     scores: tuple[ReportedScore, ...]
 
     @property
     def key(self) -> str:
         """Stands for this row in lists."""
-        return "\x1f".join((self.table, self.model, self.benchmark, self.metric))
+        return "\x1f".join((self.model, self.benchmark, self.metric))
 
     @property
     def percents(self) -> list[float]:
@@ -95,13 +96,18 @@ def shipped() -> list[str]:
 
 
 class Literature:
-    """The tables of a study, grouped into rows; tables are added, never taken away."""
+    """The tables of a study, grouped into rows: one for a model on a benchmark and metric, whichever table says it."""
 
     def __init__(self) -> None:
+        self._tables: dict[str, tuple[ReportedScore, ...]] = {}
         self._entries: list[Entry] = []
-        self.names: list[str] = []
         self.unread: list[str] = []
         """What the table added last holds that could not be read: place, text, reason."""
+
+    @property
+    def names(self) -> list[str]:
+        """The tables, in the order in which they were added."""
+        return list(self._tables)
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -113,14 +119,36 @@ class Literature:
         from literature.table import read_table
 
         table = read_table(name)
-        groups: dict[tuple[str, str, str], list[ReportedScore]] = {}
-        for score in table.scores:
-            groups.setdefault((score.model, score.benchmark, score.metric), []).append(score)
-        self._entries = [entry for entry in self._entries if entry.table != name]
-        self._entries += [Entry(*key, table=name, scores=tuple(scores)) for key, scores in groups.items()]
-        self.names = [known for known in self.names if known != name] + [name]
+        self._tables.pop(name, None)
+        self.put(name, table.scores)
         self.unread = [f"{found.place}: {found.text!r}: {found.reason}" for found in table.unread]
         return len(table.scores)
+
+    def put(self, name: str, scores: Sequence[ReportedScore]) -> None:
+        """Show these scores as a table; one of that name is replaced where it stands."""
+        self._tables[name] = tuple(scores)
+        self._group()
+
+    def drop(self, name: str) -> None:
+        """Show a table no longer."""
+        if self._tables.pop(name, None) is not None:
+            self._group()
+
+    def scores(self, name: str) -> tuple[ReportedScore, ...]:
+        """The scores of one table; none when it is not shown."""
+        return self._tables.get(name, ())
+
+    def _group(self) -> None:
+        groups: dict[tuple[str, str, str], dict[str, ReportedScore]] = {}
+        tables: dict[tuple[str, str, str], str] = {}
+        for name, scores in self._tables.items():
+            for score in scores:
+                key = (score.model, score.benchmark, score.metric)
+                groups.setdefault(key, {}).setdefault(score.id, score)
+                tables.setdefault(key, name)
+        self._entries = [
+            Entry(*key, table=tables[key], scores=tuple(scores.values())) for key, scores in groups.items()
+        ]
 
     def entry(self, key: str) -> Entry | None:
         """A row by its key."""
@@ -139,9 +167,12 @@ class Literature:
 
     def measured_by_reference(self, entry: Entry) -> Sequence[StudyMeasured]:
         """What the study behind a shipped table measured of this row's model itself."""
-        from literature.shipped import study_measured
+        from literature.shipped import shipped_tables, study_measured
 
-        return [found for found in study_measured(entry.table) if found.model == entry.model]
+        # A score that was taken into the study's own table still says where it stood.
+        names = dict.fromkeys([entry.table, *(score.place.partition(".csv:")[0] for score in entry.scores)])
+        known = [name for name in names if name in shipped_tables()]
+        return [found for name in known for found in study_measured(name) if found.model == entry.model]
 
 
 _AXES = {"prompt_reported": "prompt given:"}
