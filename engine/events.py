@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -25,8 +25,10 @@ class Started:
 
 @dataclass(frozen=True)
 class ReferenceChecked:
-    """The gate before any model runs: correct bodies that passed, buggy bodies that failed, and the task ids that did
-    not.
+    """The gate before any model runs: correct bodies that passed, buggy bodies that failed, of `total` each.
+
+    Problems by task id and cause: `wrong` without a known one, `excused` by a flaw that the benchmark names, `unjudged`
+    for a library that is not here, `cut` where the harness's own cut makes the correct body fail.
     """
 
     benchmark: str
@@ -34,6 +36,9 @@ class ReferenceChecked:
     buggy: int
     total: int
     wrong: list[str]
+    excused: list[str] = field(default_factory=list)
+    unjudged: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from engine.events import (
     StateChanged,
     to_dict,
 )
+from engine.gate import told
 from engine.scoring import Score, fold_scores
 from tui.local import LocalSession
 from tui.session import LIVE, Status
@@ -72,10 +73,7 @@ class Follower:
                     f"{event.generations} generations; sandbox level {event.sandbox}"
                 )
             case ReferenceChecked():
-                return (
-                    f"reference check of {event.benchmark}: {event.correct}/{event.total} correct bodies pass, "
-                    f"{event.buggy}/{event.total} buggy ones fail"
-                )
+                return "\n".join(told(event))
             case ModelLoaded():
                 return f"{event.model} {event.precision} loaded in {event.load_seconds:.1f} s, width {event.width}"
             case PassStarted():

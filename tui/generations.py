@@ -30,7 +30,7 @@ from tui.study import ModelChoice, Study
 
 def import_generations(options: argparse.Namespace) -> int:
     """Read a file of generations, keep it as a run, judge it here, and say how its verdicts compare with ours."""
-    from engine.gate import gate
+    from engine.gate import gate, told
     from engine.importing import STATE, Importer, job_of
     from engine.imports import read_generations
 
@@ -45,8 +45,7 @@ def import_generations(options: argparse.Namespace) -> int:
         recorder = Recorder(store, run)
         if not options.no_reference_check:
             check = gate(recorder, benchmark, sandbox, free_cores())
-            for wrong in check.wrong:
-                print(f"reference check: {wrong}", file=sys.stderr)
+            print("\n".join(told(check)), file=sys.stderr)
         _, agreements = Importer(recorder, sandbox, benchmark, free_cores()).run(found)
         store.set_state(run, STATE, f"from {path.name}", release=True)
         rows = _rows(store, run)

@@ -249,7 +249,12 @@ def _check(found: Folded, name: str) -> ReferenceCheck | None:
     if name not in found.checks:
         return None
     pointer, event = found.checks[name]
-    return ReferenceCheck(event.correct, event.buggy, event.total, tuple(event.wrong), pointer)
+    explained = [
+        *(f"known flaw: {text}" for text in event.excused),
+        *(f"cannot be judged here: {text}" for text in event.unjudged),
+        *(f"correct, but not after the harness's own cut: {text}" for text in event.cut),
+    ]
+    return ReferenceCheck(event.correct, event.buggy, event.total, tuple(event.wrong), pointer, tuple(explained))
 
 
 def environment(store: Store, run: int) -> tuple[Fact, ...]:

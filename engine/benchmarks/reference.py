@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from engine.benchmarks.languages import language_of
+from engine.cut import harness_cut, stop_cut
 from engine.errors import SandboxUnavailable
 from engine.protocols import Benchmark, Outcome, Problem, Sandbox
+
+Found = tuple[tuple[str, str], ...]
+"""Task ids, each with what was found of it."""
 
 
 @dataclass(frozen=True)
 class ReferenceCheck:
     """How many correct bodies passed and buggy ones failed, of `problems` each; `wrong` says which did not, and how.
 
-    `excused` are such problems whose flaw the benchmark itself knows and names.
+    `excused` are such problems whose flaw the benchmark itself knows and names; `unjudged` those of which a body cannot
+    be judged on this machine, with the reason; `cut` those whose correct body passes, but not what the harness's own
+    cut leaves of it, so that a reply written like it fails there.
     """
 
     problems: int
     correct: int
     buggy: int
-    wrong: tuple[tuple[str, str], ...]
-    excused: tuple[tuple[str, str], ...] = ()
+    wrong: Found
+    excused: Found = ()
+    unjudged: Found = ()
+    cut: Found = ()
 
     @property
     def holds(self) -> bool:
@@ -31,34 +41,66 @@ class ReferenceCheck:
 def reference_check(benchmark: Benchmark, sandbox: Sandbox, workers: int = 2) -> ReferenceCheck:
     """Judge both reference programs of every problem, `workers` at a time.
 
-    `SandboxUnavailable` when a program could not be judged at all, which says nothing about the benchmark.
+    `SandboxUnavailable` when no program at all could be judged, which says nothing about the benchmark.
     """
-    bodies = [(problem, body) for problem in benchmark.problems for body in (problem.canonical, problem.buggy)]
+    problems = benchmark.problems
     with ThreadPoolExecutor(workers) as pool:
-        outcomes = list(pool.map(lambda pair: _judge(benchmark, sandbox, *pair), bodies))
-    canonical, buggy = outcomes[::2], outcomes[1::2]
-    wrong: list[tuple[str, str]] = []
-    excused: list[tuple[str, str]] = []
-    for problem, right, faulty in zip(benchmark.problems, canonical, buggy, strict=True):
-        found = excused if problem.flaw else wrong
-        if not right.passed:
-            found.append((problem.task_id, f"correct body: {right.kind} {right.detail}".rstrip()))
-        if faulty.passed:
-            found.append((problem.task_id, "buggy body: passed"))
+
+        def judged(pairs: Iterable[tuple[Problem, str]]) -> list[Outcome]:
+            return list(pool.map(lambda pair: _judge(benchmark, sandbox, *pair), pairs))
+
+        outcomes = judged((problem, body) for problem in problems for body in (problem.canonical, problem.buggy))
+        canonical, buggy = outcomes[::2], outcomes[1::2]
+        if all(outcome.kind == "unavailable" for outcome in outcomes):
+            raise SandboxUnavailable(_nothing_judged(benchmark, outcomes))
+        passing = [p for p, outcome in zip(problems, canonical, strict=True) if outcome.passed]
+        shorter = [(p, kept) for p in passing if (kept := _cut(benchmark, p)).rstrip() != p.canonical.rstrip()]
+        after_cut = judged(shorter)
+    rows = list(zip(problems, canonical, buggy, strict=True))
     return ReferenceCheck(
-        problems=len(benchmark.problems),
-        correct=sum(outcome.passed for outcome in canonical),
-        buggy=sum(not outcome.passed for outcome in buggy),
-        wrong=tuple(wrong),
-        excused=tuple(excused),
+        problems=len(problems),
+        correct=len(passing),
+        buggy=sum(not outcome.passed and outcome.kind != "unavailable" for outcome in buggy),
+        wrong=tuple((p.task_id, how) for p, c, b in rows if not p.flaw for how in _odd(c, b)),
+        excused=tuple((p.task_id, f"{how}: {p.flaw}") for p, c, b in rows if p.flaw for how in _odd(c, b)),
+        unjudged=tuple((p.task_id, why) for p, c, b in rows if (why := _unjudged(c, b))),
+        cut=tuple((p.task_id, _told(o)) for (p, _), o in zip(shorter, after_cut, strict=True) if not o.passed),
     )
 
 
 def _judge(benchmark: Benchmark, sandbox: Sandbox, problem: Problem, body: str) -> Outcome:
-    outcome = sandbox.run(benchmark.program(problem, problem.header + body), benchmark.limits)
-    if outcome.kind == "unavailable":
-        raise SandboxUnavailable(
-            f"{benchmark.name}, {problem.task_id}: not judged ({outcome.detail or 'no reason given'}); "
-            "run 'scoretrace doctor' to see which levels this machine allows"
-        )
-    return outcome
+    """The outcome of one body; one that could not be judged is tried again, in case the cause was passing."""
+    program = benchmark.program(problem, problem.header + body)
+    outcome = sandbox.run(program, benchmark.limits)
+    return sandbox.run(program, benchmark.limits) if outcome.kind == "unavailable" else outcome
+
+
+def _odd(canonical: Outcome, buggy: Outcome) -> Iterable[str]:
+    if not canonical.passed and canonical.kind != "unavailable":
+        yield f"correct body: {_told(canonical)}"
+    if buggy.passed:
+        yield "buggy body: passed"
+
+
+def _unjudged(canonical: Outcome, buggy: Outcome) -> str:
+    reasons = [outcome.detail or "no reason given" for outcome in (canonical, buggy) if outcome.kind == "unavailable"]
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def _told(outcome: Outcome) -> str:
+    return f"{outcome.kind} {outcome.detail}".rstrip()
+
+
+def _cut(benchmark: Benchmark, problem: Problem) -> str:
+    """What the harness keeps of the correct body, were it a model's reply."""
+    if problem.prompt:
+        return stop_cut(problem.canonical, benchmark.stop_words)
+    return harness_cut(problem.canonical, benchmark.stop_words, language_of(benchmark.name))
+
+
+def _nothing_judged(benchmark: Benchmark, outcomes: list[Outcome]) -> str:
+    reason = next((outcome.detail for outcome in outcomes if outcome.detail), "no reason given")
+    return (
+        f"{benchmark.name}: no program could be judged ({reason}); "
+        "run 'scoretrace doctor' to see which levels this machine allows"
+    )

@@ -324,5 +324,7 @@ def _reference(name: str, given: ReportInput) -> Answer:
     value = (
         f"{check.correct} of {check.total} correct bodies passed, {check.buggy} of {check.total} buggy bodies failed"
     )
-    good = check.total and check.correct == check.buggy == check.total and not check.wrong
+    value += "".join(f"; {text}" for text in check.explained)
+    whole = check.explained or check.correct == check.buggy == check.total
+    good = check.total and whole and not check.wrong
     return Answer(name, fact(title, value, MEASURED, check.pointer), YES if good else NO)

@@ -152,6 +152,7 @@ def _benchmark(found: BenchmarkEvidence) -> dict[str, Any]:
             "buggy": check.buggy,
             "total": check.total,
             "wrong": list(check.wrong),
+            "explained": list(check.explained),
             "pointer": check.pointer,
         },
     }

@@ -102,13 +102,17 @@ class ModelEvidence:
 
 @dataclass(frozen=True)
 class ReferenceCheck:
-    """The gate before any model ran: of `total` problems, correct bodies that passed and buggy bodies that failed."""
+    """The gate before any model ran: of `total` problems, correct bodies that passed and buggy bodies that failed.
+
+    `wrong` are problems that are not as they should be, without a known cause; `explained` those with one.
+    """
 
     correct: int
     buggy: int
     total: int
     wrong: tuple[str, ...]
     pointer: str
+    explained: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
