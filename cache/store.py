@@ -99,25 +99,29 @@ def process_exists(pid: int) -> bool:
 class Store:
     """Get, put and tail; every method is one transaction. Raises `StoreError` with what to do."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or create the file; `read_only` opens one that exists, and SQLite itself then refuses every write."""
+    def __init__(self, path: Path, *, read_only: bool = False, patience: float = 30.0) -> None:
+        """Open or create the file; `read_only` opens one that exists, and SQLite itself then refuses every write.
+
+        `patience` is how many seconds to wait for another process that is writing.
+        """
         self.path = path
+        self._patience = patience
         try:
             if read_only:
                 place = f"{path.absolute().as_uri()}?mode=ro"
-                self._db = sqlite3.connect(place, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
+                self._db = sqlite3.connect(
+                    place, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+                )
                 self._check_version(self._db.execute("PRAGMA user_version").fetchone()[0])
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute("PRAGMA foreign_keys=ON")
             self._migrate()
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"cannot open the store {path}: {error}; free disk space or move it with SCORETRACE_HOME"
-            ) from error
+            raise StoreError(f"cannot open the store {path}: {self._reason(error)}") from error
 
     def _migrate(self) -> None:
         with self._write() as db:
@@ -141,14 +145,27 @@ class Store:
             try:
                 yield self._db
             except BaseException:
-                self._db.execute("ROLLBACK")
+                # SQLite may have rolled back by itself: when the disk is full, it has.
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
         except sqlite3.OperationalError as error:
+            reason = self._reason(error)
             raise StoreError(
-                f"cannot write to {self.path}: {error}; what was kept before is safe. "
-                "Free disk space, or end the process that holds the store, then resume"
+                f"cannot write to {self.path}: {reason}, then resume; what was kept before is safe"
             ) from error
+
+    def _reason(self, error: Exception) -> str:
+        """What went wrong and what to do."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return f"another process has held it for {self._patience:g} s ({error}): end that process"
+        if code == sqlite3.SQLITE_FULL:
+            return f"{error}: free disk space, or move the data folder with SCORETRACE_HOME"
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return f"{error}: move the file aside, or name another folder with SCORETRACE_HOME"
+        return f"{error}: see that the folder can be written and has space, or move it with SCORETRACE_HOME"
 
     def close(self) -> None:
         """Close the connection; the file stays."""
@@ -254,6 +271,11 @@ class Store:
     def _run(row: Sequence[Any]) -> Run:
         return Run(row[0], row[1], row[2], json.loads(row[3]), *row[4:])
 
+    def set_job(self, run: int, job: Mapping[str, Any]) -> None:
+        """Change what a run's next worker is told to do."""
+        with self._write() as db:
+            db.execute("UPDATE runs SET job=? WHERE id=?", (json.dumps(job), run))
+
     def claim_run(self, run: int, pid: int) -> None:
         """Make `pid` the run's worker; `StoreError` while another live process is."""
         with self._write() as db:
@@ -285,6 +307,13 @@ class Store:
             "SELECT seq, time, body FROM events WHERE run=? AND seq>? ORDER BY seq LIMIT ?", (run, after, limit)
         )
         return [(seq, moment, json.loads(body)) for seq, moment, body in rows]
+
+    def every_event(self, run: int) -> Iterator[tuple[int, float, dict[str, Any]]]:
+        """All events of a run, as `events` gives them, however many there are."""
+        after = 0
+        while rows := self.events(run, after):
+            yield from rows
+            after = rows[-1][0]
 
     def events_of(self, run: int, fact: str) -> list[dict[str, Any]]:
         """Bodies of a run's events of one kind, oldest first; for the kinds that are few."""

@@ -14,7 +14,8 @@ class Job:
     """`models` maps a study's model names to file specs; `data` benchmark names to local paths (absent: hub or
     embedded).
 
-    `width` 0 means the device's default; `threads` 0 the free cores; `level` "" the best sandbox level there is.
+    `width` 0 means the device's default; `threads` 0 the free cores; `level` "" the best sandbox level there is;
+    `audit` is how many samples are to be recomputed alone once all is judged (`engine.audit`).
     """
 
     configurations: tuple[Configuration, ...]
@@ -23,6 +24,7 @@ class Job:
     width: int = 0
     threads: int = 0
     level: str = ""
+    audit: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `from_dict` reads it back."""
@@ -33,6 +35,7 @@ class Job:
             "width": self.width,
             "threads": self.threads,
             "level": self.level,
+            "audit": self.audit,
         }
 
     @classmethod

@@ -14,9 +14,9 @@ from engine.chat import chat_template
 from engine.events import Generated
 from engine.judging import Candidate, JudgePool
 from engine.plan import Pass, PromptGroup
-from engine.protocols import Benchmark, Generation, Model, Problem, Request
+from engine.protocols import Benchmark, Generation, Model, ModelCard, Problem, Request
 from engine.recorder import Recorder
-from engine.settings import Configuration
+from engine.settings import Configuration, Decoding
 
 NO_ROOM = StoredOutcome("", "no room", "the prompt is as long as the limit, so no token of an answer fits", "", "", 0.0)
 """What the harness calls a failed sample: counted, and shown apart."""
@@ -105,15 +105,8 @@ class GroupRun:
         if limit <= 0:
             self._read(asked, None)
             return
-        card = self._model.card
         stream = stream_seed(reader.seed, asked.problem.task_id, asked.sample)
-        key = generation_key(
-            model_sha256=card.sha256,
-            prompt=tokens,
-            decoding=asdict(reader.decoding),
-            stream=stream,
-            numerics=card.numerics,
-        )
+        key = own_key(self._model.card, tokens, reader.decoding, stream)
         stored = self._recorder.generation(key)
         if stored is not None and stored.covers(limit, self._cuts(reader)):
             self.state(asked, stored, reused=True)
@@ -198,6 +191,13 @@ class GroupRun:
             prefill=configuration.prefill,
             eos_token=self._eos,
         )
+
+
+def own_key(card: ModelCard, prompt: Sequence[int], decoding: Decoding, stream: int) -> str:
+    """The key of the reply that this model, as it is loaded, gives to a prompt."""
+    return generation_key(
+        model_sha256=card.sha256, prompt=prompt, decoding=asdict(decoding), stream=stream, numerics=card.numerics
+    )
 
 
 def read_prefix(stored: StoredGeneration, room: int, detokenize: Callable[[Sequence[int]], str]) -> str:

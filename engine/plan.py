@@ -75,6 +75,14 @@ class Plan:
         """Decodings over all problems, after sharing."""
         return sum(len(group.passes) for group in self.groups)
 
+    def first_indices(self) -> dict[PromptGroup, int]:
+        """The number of each group's first pass, counted over the whole plan."""
+        found, count = {}, 0
+        for group in self.groups:
+            found[group] = count
+            count += len(group.passes)
+        return found
+
     def generations(self, problems: Mapping[str, int]) -> int:
         """Replies to be kept; `problems` maps a benchmark to its size."""
         return sum(p.samples * problems[group.benchmark] for group in self.groups for p in group.passes)

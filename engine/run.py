@@ -7,24 +7,29 @@ generated twice and nothing is judged twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from cache.errors import FileError
 from cache.store import StoredOutcome
+from engine.audit import Auditor
 from engine.chat import keep_template
 from engine.control import Control, Stopped
+from engine.energy import Meter, Watch, energy_key, with_load
 from engine.environment import describe, free_cores, provenance_key, with_life
 from engine.errors import BenchmarkError, ModelError, TemplateError
 from engine.events import (
     ConfigurationFailed,
     ConfigurationFinished,
+    Event,
     ModelLoaded,
+    Noted,
     PassStarted,
     Started,
     from_dict,
 )
 from engine.gate import gate
+from engine.identity import mixture
 from engine.job import Job
 from engine.judging import Candidate, JudgePool, state_outcome
 from engine.passes import Asked, GroupRun, Pace, finish
@@ -39,12 +44,15 @@ class Parts:
     """Where the real parts come from; tests put fakes here.
 
     `model(name, precision, slot_tokens)` loads weights with slots of that many tokens; it may raise `ModelError` or
-    `FileError`, which end the configurations of that precision and no others.
+    `FileError`, which end the configurations of that precision and no others. `meters()` are the energy counters that
+    there are, `crowding()` a sentence when other processes hold the cores.
     """
 
     benchmark: Callable[[str], Benchmark]
     model: Callable[[str, str, int], Model]
     sandbox: Callable[[], Sandbox]
+    meters: Callable[[], Sequence[Meter]] = tuple
+    crowding: Callable[[], str] = str
 
 
 class Runner:
@@ -59,7 +67,9 @@ class Runner:
         self._benchmarks: dict[str, Benchmark] = {}
         self._scores: dict[str, Score] = {}
         self._complete: set[str] = set()
-        self._index = 0
+        self._loaded: list[ModelLoaded] = []
+        self._first = self._plan.first_indices()
+        self._watch: Watch | None = None
         self._alive = True
         self._pool: JudgePool
 
@@ -71,11 +81,12 @@ class Runner:
         try:
             self._start(sandbox)
             self._pool = JudgePool(sandbox, self._recorder.outcome, free_cores())
-            self._control.housekeeping = lambda: self._judged(self._pool.collect())
+            self._control.housekeeping = self._housekeeping
             try:
                 for load in self._plan.loads:
                     self._load(load)
                 self._judged(self._pool.drain())
+                self._audit(sandbox)
             except Stopped:
                 self._judged(self._pool.drain())
                 return "stopped"
@@ -90,10 +101,12 @@ class Runner:
     # the gate
 
     def _start(self, sandbox: Sandbox) -> None:
+        crowded = self._parts.crowding()
+        if crowded:
+            self._recorder.event(Noted("warning", crowded))
         for name in dict.fromkeys(c.benchmark for c in self._job.configurations):
             self._benchmarks[name] = self._parts.benchmark(name)
-        earlier = (from_dict(body) for _, _, body in self._recorder.store.events(self._recorder.run))
-        self._scores = fold_scores(earlier)
+        self._scores = fold_scores(self._earlier())
         sizes = {name: len(benchmark.problems) for name, benchmark in self._benchmarks.items()}
         started = Started(
             configurations={c.id: c.as_dict() for c in self._job.configurations},
@@ -112,6 +125,14 @@ class Runner:
         for benchmark in self._benchmarks.values():
             self._gate(benchmark, sandbox)
 
+    def _earlier(self) -> Iterator[Event]:
+        """The events of earlier lives; what was loaded in them is remembered."""
+        for _, _, body in self._recorder.store.every_event(self._recorder.run):
+            event = from_dict(body)
+            if isinstance(event, ModelLoaded):
+                self._loaded.append(event)
+            yield event
+
     def _gate(self, benchmark: Benchmark, sandbox: Sandbox) -> None:
         """All correct bodies pass and all buggy ones fail, or no score of this benchmark can be trusted."""
         found = gate(self._recorder, benchmark, sandbox, free_cores())
@@ -127,35 +148,61 @@ class Runner:
     # the passes
 
     def _load(self, load: Load) -> None:
-        groups = [group for group in load.groups if not self._complete.issuperset(c.id for c in group.configurations)]
-        if not groups:
-            self._index += sum(len(g.passes) for g in load.groups)
-            return
         readers = [c for group in load.groups for c in group.configurations]
+        if self._complete.issuperset(c.id for c in readers):
+            return
         started = time.monotonic()
+        watch = Watch(self._parts.meters())
         try:
             model = self._parts.model(load.model, load.precision, max(c.max_length for c in readers))
+            try:
+                self._belongs(load, model, time.monotonic() - started)
+                self._watch = watch
+                self._generate(load, model)
+            finally:
+                self._watch = None
+                self._took(load, watch)
+                model.close()
         except (ModelError, FileError) as error:
             self._failed((c.id for c in readers), str(error))
-            self._index += sum(len(g.passes) for g in load.groups)
-            return
-        try:
-            self._recorder.event(
-                ModelLoaded(
-                    model=load.model,
-                    precision=load.precision,
-                    card=asdict(model.card),
-                    width=int(model.card.numerics.get("width", "1")),
-                    load_seconds=time.monotonic() - started,
-                    eos_token=model.special_tokens.get("eos_token", ""),
-                )
+        except MemoryError:
+            self._failed(
+                (c.id for c in readers),
+                f"no memory was left while {load.model} ran at {load.precision}; choose a smaller width, a shorter "
+                "maximum length or a lower precision, or end other programs, then resume",
             )
-            keep_template(self._recorder.store, model)
-            self._generate(load, model)
-        except ModelError as error:
-            self._failed((c.id for c in readers), str(error))
-        finally:
-            model.close()
+
+    def _belongs(self, load: Load, model: Model, seconds: float) -> None:
+        """State the loading, unless it is of another file or engine than this run began with."""
+        open_ = (c.id for group in load.groups for c in group.configurations if c.id not in self._complete)
+        begun = any(self._scores[id_].kinds for id_ in open_)
+        wrong = mixture(self._loaded, load.model, load.precision, model.card, begun=begun)
+        if wrong:
+            raise ModelError(wrong)
+        event = ModelLoaded(
+            model=load.model,
+            precision=load.precision,
+            card=asdict(model.card),
+            width=int(model.card.numerics.get("width", "1")),
+            load_seconds=seconds,
+            eos_token=model.special_tokens.get("eos_token", ""),
+        )
+        self._loaded.append(event)
+        self._recorder.event(event)
+        keep_template(self._recorder.store, model)
+
+    def _took(self, load: Load, watch: Watch) -> None:
+        """Keep what the devices took for a loading, where they say."""
+        taken = watch.stop()
+        if taken:
+            store, key = self._recorder.store, energy_key(self._recorder.run)
+            store.put_fact(key, with_load(store.fact(key), load.model, load.precision, taken))
+
+    def _audit(self, sandbox: Sandbox) -> None:
+        if self._job.audit:
+            self._recorder.flush()
+            auditor = Auditor(self._recorder, self._control, self._parts.model, self._benchmarks, sandbox)
+            auditor.bring_to(self._job.audit)
 
     def _generate(self, load: Load, model: Model) -> None:
         """One stream of requests over all groups of a load, so that no slot idles between them."""
@@ -180,8 +227,7 @@ class Runner:
     def _requests(
         self, group: PromptGroup, model: Model, waiting: dict[str, list[tuple[GroupRun, Asked]]], pace: Pace
     ) -> Iterator[Request]:
-        first = self._index
-        self._index += len(group.passes)
+        first = self._first[group]
         if not self._alive or self._complete.issuperset(c.id for c in group.configurations):
             return
         benchmark = self._benchmarks[group.benchmark]
@@ -216,7 +262,14 @@ class Runner:
     def _todo(self, configuration: str, task_id: str, sample: int) -> bool:
         return self._scores[configuration].kinds.get((task_id, sample), "unavailable") == "unavailable"
 
+    def _housekeeping(self) -> None:
+        if self._watch is not None:
+            self._watch.tick()
+        self._judged(self._pool.collect())
+
     def _failed(self, configurations: Iterable[str], reason: str) -> None:
+        # What is being judged may complete some of them.
+        self._judged(self._pool.drain())
         for configuration in configurations:
             if configuration not in self._complete:
                 self._recorder.event(ConfigurationFailed(configuration, reason))

@@ -20,6 +20,8 @@ from cache.paths import models_folder
 from cache.store import Store
 from engine.benchmarks import open_benchmark
 from engine.control import Control
+from engine.crowding import crowding
+from engine.energy import meters
 from engine.errors import EngineError
 from engine.events import StateChanged
 from engine.job import Job
@@ -46,6 +48,8 @@ def real_parts(job: Job, store: Store) -> Parts:
         benchmark=lambda name: open_benchmark(name, job.data.get(name)),
         model=model,
         sandbox=lambda: open_sandbox(job.level or None, languages=languages),
+        meters=meters,
+        crowding=crowding,
     )
 
 

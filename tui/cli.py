@@ -123,6 +123,10 @@ def _study_commands(commands: _Commands) -> None:
     run.add_argument(
         "--expect", action="append", default=[], metavar="ID=COUNT", help="exit 1 unless that count is reached"
     )
+    run.add_argument(
+        "--audit", type=int, default=0, metavar="K",
+        help="when all is judged, make K random samples again, each alone, and compare; exit 1 when one differs",
+    )  # fmt: skip
     run.add_argument("--report", metavar="FOLDER", help="write the report there when done")
     _grid_options(run)
     _format(run)

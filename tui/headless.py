@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cache.paths import store_path, studies_folder
 from cache.store import Run
+from engine.audit import DIFFERENT, checked
 from engine.scoring import Score, fold_scores
 from tui import cli
 from tui import study as studies
@@ -59,12 +61,18 @@ def run(options: argparse.Namespace) -> int:
         if options.list:
             return _list(session, options.format)
         expect = _expectations(options.expect)
+        if options.audit < 0:
+            raise OptionError(f"--audit {options.audit}: expected a number of samples, 0 for none")
         if options.resume is not None:
             session.attach(options.resume)
+            if options.audit:
+                session.ask_audit(options.audit)
             session.resume()
             study = studies.loads(session.store.run(options.resume).study, f"run {options.resume}")
             return _watch(session, study, options.format, expect, options.report or "")
         study = studies.read_study(Path(options.study)) if options.study else study_from_options(options)
+        if options.audit:
+            study = replace(study, audit=options.audit)
         known = {configuration.id for configuration in study.configurations()}
         for id_ in (*options.only, *expect):
             if id_ not in known:
@@ -111,7 +119,7 @@ def _watch(session: LocalSession, study: Study, form: str, expect: Mapping[str, 
     if status.state == "stopped":
         print(f"scoretrace: stopped; go on with: scoretrace run --resume {session.run}", file=sys.stderr)
         return cli.INTERRUPTED
-    return _judge_expectations(expect, follower.scores)
+    return max(_judge_expectations(expect, follower.scores), _judge_audit(session))
 
 
 def _print_denominators(session: LocalSession) -> None:
@@ -130,6 +138,18 @@ def _expectations(pairs: Sequence[str]) -> dict[str, int]:
             raise OptionError(f"--expect {pair}: expected ID=COUNT, such as --expect 0123456789abcdef=35")
         found[id_] = int(count)
     return found
+
+
+def _judge_audit(session: LocalSession) -> int:
+    """A sample that came out otherwise when it was made again is an expectation that was not met."""
+    found = [one for one in checked(session.store, session.run or 0) if one.result == DIFFERENT]
+    for one in found:
+        print(
+            f"scoretrace: audit: {one.label}, {one.task_id} sample {one.sample}: {one.detail}; the scores of this run "
+            "cannot be relied on",
+            file=sys.stderr,
+        )
+    return cli.UNMET if found else cli.DONE
 
 
 def _judge_expectations(expect: Mapping[str, int], scores: Mapping[str, Score]) -> int:
@@ -208,7 +228,7 @@ def _chosen(session: LocalSession, wanted: int | None) -> Run:
 def _scores(session: LocalSession, run_id: int) -> dict[str, Score]:
     from engine.events import from_dict
 
-    return fold_scores(from_dict(body) for _, _, body in session.store.events(run_id))
+    return fold_scores(from_dict(body) for _, _, body in session.store.every_event(run_id))
 
 
 def _list(session: LocalSession, form: str) -> int:

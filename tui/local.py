@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cache.paths import logs_folder
 from cache.store import Run, Store, StoredGeneration
+from engine.audit import checked
 from engine.events import Event, from_dict
 from engine.job import Job
 from tui import study as studies
@@ -25,6 +27,7 @@ def job_of(study: Study, only: Sequence[str] = ()) -> Job:
         models={model.name: model.file for model in study.models},
         data={name: study.data for name in study.grid.benchmark if study.data},
         width=study.width,
+        audit=study.audit,
     )
 
 
@@ -81,6 +84,13 @@ class LocalSession:
                 [sys.executable, "-P", "-m", "engine.worker", str(run), "--store", str(self._store.path)],
                 stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, start_new_session=True,
             )  # fmt: skip
+
+    def ask_audit(self, count: int) -> None:
+        """Have the attached run's next worker make `count` more samples again, alone, when all is judged."""
+        run = self._attached()
+        job = Job.from_dict(self._store.run(run).job)
+        wanted = len(checked(self._store, run)) + count
+        self._store.set_job(run, replace(job, audit=wanted).as_dict())
 
     def log_path(self, run: int) -> Path:
         """Where a run's worker writes its standard error."""

@@ -34,8 +34,9 @@ class ModelChoice:
 class Study:
     """A question under work. `tables` are shipped names (`humanevalfix`) or paths; `data` a benchmark's local file.
 
-    `width` fixes how many sequences are decoded together (0: the default of the device). `stated` holds what a person
-    knows and no file shows (hardware, who quantised the weights); the report keeps it apart as stated by the user.
+    `width` fixes how many sequences are decoded together (0: the default of the device); `audit` is how many samples
+    are made again alone when all is judged. `stated` holds what a person knows and no file shows (hardware, who
+    quantised the weights); the report keeps it apart as stated by the user.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Study:
     width: int = 0
     note: str = ""
     stated: Mapping[str, str] = field(default_factory=dict)
+    audit: int = 0
 
     def configurations(self) -> list[Configuration]:
         """Every configuration of the grid, for every model, in grid order."""
@@ -60,7 +62,7 @@ class Study:
         return replace(self, grid=grid)
 
 
-_TOP = {"format", "name", "note", "tables", "data", "width", "models", "grid", "stated"}
+_TOP = {"format", "name", "note", "tables", "data", "width", "audit", "models", "grid", "stated"}
 _GRID = tuple(axis.name for axis in fields(Grid))
 _MODEL = {"name", "file", "reported_as", "axes"}
 
@@ -79,6 +81,8 @@ def dumps(study: Study) -> str:
         body["data"] = study.data
     if study.width:
         body["width"] = study.width
+    if study.audit:
+        body["audit"] = study.audit
     if study.stated:
         body["stated"] = dict(study.stated)
     body["models"] = [_model_table(model) for model in study.models]
@@ -117,6 +121,7 @@ def loads(text: str, place: str = "study") -> Study:
         width=_of(place, body, "width", int, 0),
         note=_text(place, body, "note", ""),
         stated={str(key): str(value) for key, value in _of(place, body, "stated", dict, {}).items()},
+        audit=_of(place, body, "audit", int, 0),
     )
 
 

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from cache.store import Store
+from engine.control import Control
+from engine.errors import ModelError
+from engine.events import from_dict
+from engine.job import Job
 from engine.protocols import Generation, Limits, ModelCard, Outcome, Problem, Program, Request
+from engine.recorder import Recorder
+from engine.run import Parts, Runner
+from engine.scoring import Score, fold_scores
+from engine.settings import Decoding, Grid
 
 
 @dataclass
@@ -32,8 +40,9 @@ class FakeModel:
     @property
     def card(self) -> ModelCard:
         file = hashlib.sha256(f"{self.name}/{self.precision}".encode()).hexdigest()
+        source = hashlib.sha256(self.name.encode()).hexdigest()
         return ModelCard(
-            name=self.name, path=f"{self.name}.gguf", sha256=file, source_sha256=file, recipe=self.precision,
+            name=self.name, path=f"{self.name}.gguf", sha256=file, source_sha256=source, recipe=self.precision,
             architecture="fake", parameters=1, template_sha256="", tensor_types={}, numerics={"width": "4"},
         )  # fmt: skip
 
@@ -129,6 +138,56 @@ class FakeSandbox:
         self.closed = True
 
 
+GRID = Grid(
+    benchmark=("fake-python",),
+    template=("instruct", "octocoder"),
+    decoding=(Decoding(), Decoding(0.8)),
+    max_length=(120, 200),
+    precision=("f16", "q8_0"),
+    samples=(2,),
+)
+
+
+class Life:
+    """Runs one job with fakes, as often as a test wants, in one store; `made` lists every reply that was generated."""
+
+    def __init__(self, store: Store, grid: Grid = GRID) -> None:
+        self.store = store
+        self.job = Job(tuple(grid.configurations(["fake"])), {"fake": "fake.gguf"})
+        self.run = store.create_run("test", "", self.job.as_dict())
+        self.made: list[str] = []
+        self.sandbox = FakeSandbox()
+        self.benchmark = FakeBenchmark()
+        self.refuse: set[str] = set()
+        self.kind: Any = FakeModel
+        self.parts: dict[str, Any] = {}
+
+    def model(self, name: str, precision: str, slot_tokens: int) -> Any:
+        if precision in self.refuse:
+            raise ModelError(f"{precision}: too large for this machine")
+        return self.kind(name, precision, shuffle=len(self.made), made=self.made)
+
+    def go(self, stop_after: int | None = None) -> str:
+        recorder = Recorder(self.store, self.run)
+        control = Control(recorder)
+        parts = Parts(lambda name: self.benchmark, self.model, lambda: self.sandbox, **self.parts)
+        if stop_after is not None:
+            ticks = iter(range(stop_after))
+            control.tick = lambda: next(ticks, None) is not None  # type: ignore[method-assign]
+        return Runner(self.job, parts, recorder, control).run()
+
+    @property
+    def events(self) -> list[Any]:
+        return [from_dict(body) for _, _, body in self.store.events(self.run)]
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        return fold_scores(self.events)
+
+    def outcome(self) -> dict[str, Any]:
+        return {id_: (score.text, score.kinds) for id_, score in self.scores.items()}
+
+
 @pytest.fixture
 def store(tmp_path: Any) -> Iterator[Store]:
     """A real, empty store."""
@@ -143,5 +202,6 @@ def fakes() -> Any:
 
     class Fakes:
         Model, Benchmark, Sandbox = FakeModel, FakeBenchmark, FakeSandbox
+        Life = Life
 
     return Fakes

@@ -10,68 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cache.store import Store
-from engine.control import Control
-from engine.errors import BenchmarkError, ModelError
-from engine.events import ConfigurationFailed, ConfigurationFinished, Judged, ReferenceChecked, from_dict
-from engine.job import Job
+from engine.errors import BenchmarkError
+from engine.events import ConfigurationFailed, ConfigurationFinished, Judged, ReferenceChecked
 from engine.judging import program_key
 from engine.protocols import Limits, Program
-from engine.recorder import Recorder
-from engine.run import Parts, Runner
-from engine.scoring import Score, fold_scores
-from engine.settings import Decoding, Grid
-
-GRID = Grid(
-    benchmark=("fake-python",),
-    template=("instruct", "octocoder"),
-    decoding=(Decoding(), Decoding(0.8)),
-    max_length=(120, 200),
-    precision=("f16", "q8_0"),
-    samples=(2,),
-)
-
-
-class Life:
-    """Runs one job with fakes, as often as a test wants, in one store; `made` lists every reply that was generated."""
-
-    def __init__(self, store: Store, fakes: Any, grid: Grid = GRID) -> None:
-        self.store, self.fakes = store, fakes
-        self.job = Job(tuple(grid.configurations(["fake"])), {"fake": "fake.gguf"})
-        self.run = store.create_run("test", "", self.job.as_dict())
-        self.made: list[str] = []
-        self.sandbox = fakes.Sandbox()
-        self.benchmark = fakes.Benchmark()
-        self.refuse: set[str] = set()
-
-    def model(self, name: str, precision: str, slot_tokens: int) -> Any:
-        if precision in self.refuse:
-            raise ModelError(f"{precision}: too large for this machine")
-        return self.fakes.Model(name, precision, shuffle=len(self.made), made=self.made)
-
-    def go(self, stop_after: int | None = None) -> str:
-        recorder = Recorder(self.store, self.run)
-        control = Control(recorder)
-        parts = Parts(lambda name: self.benchmark, self.model, lambda: self.sandbox)
-        if stop_after is not None:
-            ticks = iter(range(stop_after))
-            control.tick = lambda: next(ticks, None) is not None  # type: ignore[method-assign]
-        return Runner(self.job, parts, recorder, control).run()
-
-    @property
-    def events(self) -> list[Any]:
-        return [from_dict(body) for _, _, body in self.store.events(self.run)]
-
-    @property
-    def scores(self) -> dict[str, Score]:
-        return fold_scores(self.events)
-
-    def outcome(self) -> dict[str, Any]:
-        return {id_: (score.text, score.kinds) for id_, score in self.scores.items()}
+from engine.settings import Grid
 
 
 def test_a_run_finishes_every_configuration(store: Store, fakes: Any) -> None:
     """Each configuration ends with all samples judged, and says its count over its full denominator."""
-    life = Life(store, fakes)
+    life = fakes.Life(store)
     assert life.go() == "finished"
     assert all(score.finished for score in life.scores.values())
     finished = [e for e in life.events if isinstance(e, ConfigurationFinished)]
@@ -81,14 +29,14 @@ def test_a_run_finishes_every_configuration(store: Store, fakes: Any) -> None:
 
 def test_what_can_be_shared_is_made_once(store: Store, fakes: Any) -> None:
     """2 templates x 2 precisions x 6 problems, greedy once and two samples: 72 replies for 16 configurations' 144."""
-    life = Life(store, fakes)
+    life = fakes.Life(store)
     life.go()
     assert len(life.made) == len(set(life.made)) == 2 * 2 * 6 * 3
 
 
 def test_a_finished_run_generates_and_judges_nothing_again(store: Store, fakes: Any) -> None:
     """Taking up a finished run makes no reply and runs no program."""
-    life = Life(store, fakes)
+    life = fakes.Life(store)
     life.go()
     made, programs = len(life.made), len(life.sandbox.runs)
     assert life.go() == "finished"
@@ -102,7 +50,7 @@ def test_resumed_equals_uninterrupted(tmp_path_factory: Any, fakes: Any, kills: 
     lives = []
     for stops in ([], kills):
         store = Store(tmp_path_factory.mktemp("life") / "s.sqlite")
-        life = Life(store, fakes)
+        life = fakes.Life(store)
         for stop in stops:
             life.go(stop_after=stop)
         assert life.go() == "finished"
@@ -117,8 +65,8 @@ def test_resumed_equals_uninterrupted(tmp_path_factory: Any, fakes: Any, kills: 
 
 def test_a_second_study_reuses_what_the_first_made(store: Store, fakes: Any) -> None:
     """A new run over the same settings finds every reply in the store."""
-    Life(store, fakes).go()
-    second = Life(store, fakes)
+    fakes.Life(store).go()
+    second = fakes.Life(store)
     second.go()
     assert second.made == []
     assert all(score.finished for score in second.scores.values())
@@ -127,21 +75,21 @@ def test_a_second_study_reuses_what_the_first_made(store: Store, fakes: Any) -> 
 def test_a_reply_cut_for_one_rule_is_not_reused_for_another(store: Store, fakes: Any) -> None:
     """Replies that ended at the harness's cut are made again, whole, when the raw text is asked for."""
     one = {"benchmark": ("fake-python",), "max_length": (200,)}
-    Life(store, fakes, Grid(**one)).go()
-    raw = Life(store, fakes, Grid(**one, extraction=("raw",)))
+    fakes.Life(store, Grid(**one)).go()
+    raw = fakes.Life(store, Grid(**one, extraction=("raw",)))
     raw.go()
     assert len(raw.made) == 6
-    again = Life(store, fakes, Grid(**one))
+    again = fakes.Life(store, Grid(**one))
     again.go()
     assert again.made == [], "the whole reply serves the cut as well"
 
 
 def test_the_shorter_limit_equals_a_run_of_its_own(store: Store, fakes: Any, tmp_path: Any) -> None:
     """A configuration read as a prefix has the outcomes of one that ran alone under that limit."""
-    both = Life(store, fakes, Grid(benchmark=("fake-python",), max_length=(105, 200), extraction=("raw",)))
+    both = fakes.Life(store, Grid(benchmark=("fake-python",), max_length=(105, 200), extraction=("raw",)))
     both.go()
     alone_store = Store(tmp_path / "alone.sqlite")
-    alone = Life(alone_store, fakes, Grid(benchmark=("fake-python",), max_length=(105,), extraction=("raw",)))
+    alone = fakes.Life(alone_store, Grid(benchmark=("fake-python",), max_length=(105,), extraction=("raw",)))
     alone.go()
     (id_,) = (c.id for c in alone.job.configurations)
     assert both.scores[id_].kinds == alone.scores[id_].kinds
@@ -150,7 +98,7 @@ def test_the_shorter_limit_equals_a_run_of_its_own(store: Store, fakes: Any, tmp
 
 def test_a_prompt_as_long_as_the_limit_is_no_room(store: Store, fakes: Any) -> None:
     """No reply is asked for, the sample counts as not passed, and its kind says why."""
-    life = Life(store, fakes, Grid(benchmark=("fake-python",), max_length=(10,)))
+    life = fakes.Life(store, Grid(benchmark=("fake-python",), max_length=(10,)))
     life.go()
     (score,) = life.scores.values()
     assert set(score.kinds.values()) == {"no room"}
@@ -159,7 +107,7 @@ def test_a_prompt_as_long_as_the_limit_is_no_room(store: Store, fakes: Any) -> N
 
 def test_a_model_that_cannot_be_loaded_ends_its_configurations_only(store: Store, fakes: Any) -> None:
     """The other precision is finished; the refused ones carry the reason."""
-    life = Life(store, fakes)
+    life = fakes.Life(store)
     life.refuse = {"q8_0"}
     assert life.go() == "finished"
     failed = {e.configuration for e in life.events if isinstance(e, ConfigurationFailed)}
@@ -169,7 +117,7 @@ def test_a_model_that_cannot_be_loaded_ends_its_configurations_only(store: Store
 
 def test_a_failed_reference_check_stops_the_run_and_says_which(store: Store, fakes: Any) -> None:
     """When a correct body does not pass, no model is loaded, and the task id is named."""
-    life = Life(store, fakes)
+    life = fakes.Life(store)
 
     class Wrong(type(life.sandbox)):  # type: ignore[misc]
         def run(self, program: Any, limits: Any) -> Any:
@@ -187,7 +135,7 @@ def test_a_failed_reference_check_stops_the_run_and_says_which(store: Store, fak
 
 def test_unavailable_is_no_failure_and_is_tried_again(store: Store, fakes: Any) -> None:
     """A broken sandbox leaves the score open; a later life of the run judges what is missing."""
-    life = Life(store, fakes, Grid(benchmark=("fake-python",), extraction=("raw",), max_length=(200,)))
+    life = fakes.Life(store, Grid(benchmark=("fake-python",), extraction=("raw",), max_length=(200,)))
     life.sandbox.broken = True
     life.go()
     (score,) = life.scores.values()
@@ -204,7 +152,7 @@ def test_unavailable_is_no_failure_and_is_tried_again(store: Store, fakes: Any) 
 
 def test_identical_programs_run_once(store: Store, fakes: Any) -> None:
     """No program is handed to the sandbox twice, however many configurations share it."""
-    life = Life(store, fakes)
+    life = fakes.Life(store)
     life.go()
     programs = [(p.candidate, p.test) for p in life.sandbox.runs[2 * life.benchmark.size :]]
     assert len(programs) == len(set(programs))
