@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.benchmarks import custom, evalplus, humaneval, mbpp, quixbugs
 from engine.benchmarks.cards import facts_of
+from engine.benchmarks.hub import PINNED, check_pinned, fetch_pinned
 from engine.benchmarks.rows import read_objects
 from engine.errors import BenchmarkError
 from engine.protocols import Benchmark
@@ -41,6 +42,10 @@ def _humaneval_plus(name: str, rows: Rows, source: Mapping[str, Any], where: str
 
 
 def _mbpp_plus(name: str, rows: Rows, source: Mapping[str, Any], where: str) -> Benchmark:
+    if "base_input" not in rows[0] and "code" in rows[0]:
+        _need(rows, mbpp.PLUS_FIELDS, where)
+        return mbpp.mbpp_plus(name, rows, source, where, MBPP_PLUS_SECONDS)
+    _need(rows, evalplus.FIELDS, where)
     return evalplus.evalplus(name, rows, source, MBPP_PLUS_SECONDS)
 
 
@@ -50,7 +55,7 @@ def _need(rows: Rows, fields: Fields, where: str) -> None:
             if not isinstance(row.get(field), kind):
                 raise BenchmarkError(
                     f"{where}, task_id {row['task_id']!r}, field {field!r}: missing or of another type; "
-                    "expected rows all in EvalPlus's shape, or all in HumanEval's: use one file as it was published"
+                    "expected rows all in EvalPlus's shape, or all in the hub's: use one file as it was published"
                 )
 
 
@@ -68,7 +73,9 @@ FAMILIES: Mapping[str, Family] = {
     "mbpp": _MBPP,
     "mbpp-full": _MBPP,
     "mbpp-sanitized": Family(mbpp.FIELDS, mbpp.mbpp, "sanitized MBPP as JSON Lines, 427 rows"),
-    "mbppplus": Family(evalplus.FIELDS, _mbpp_plus, "MbppPlus.jsonl.gz of github.com/evalplus/mbppplus_release"),
+    "mbppplus": Family(
+        {"task_id": (int, str), "prompt": str}, _mbpp_plus, "MbppPlus.jsonl.gz of github.com/evalplus/mbppplus_release"
+    ),
     "quixbugs": Family(quixbugs.FIELDS, quixbugs.quixbugs, "JSON Lines of {name, buggy, correct, cases}", "name"),
     "custom": Family(custom.FIELDS, custom.custom, "your own benchmark; docs/benchmarks.md describes its fields"),
 }
@@ -77,10 +84,19 @@ COMPLETION_TASKS = tuple(name for name in FAMILIES if name not in ("quixbugs", "
 
 
 def open_family(name: str, data: str | None) -> Benchmark:
-    """The benchmark of that name over the rows of a file. `BenchmarkError` without a file or for another shape."""
+    """The benchmark of that name over the rows of a file, else over those that the hub has at the pinned commit.
+
+    `BenchmarkError` for a file of another shape, and where there is neither file nor hub.
+    """
     family = FAMILIES[name]
-    if not data:
-        raise BenchmarkError(f"{name} is not part of Scoretrace: give its file with --data ({family.wanted})")
-    path = Path(data).expanduser()
-    rows = read_objects(path, family.fields, family.key)
-    return family.make(name, rows, facts_of(rows, path), str(path))
+    pinned = None if data else PINNED.get(name)
+    if not data and pinned is None:
+        raise BenchmarkError(
+            f"{name} is not part of Scoretrace and not on the hub in this form: give its file with --data FILE "
+            f'(in a study file: data = "FILE"); expected {family.wanted}'
+        )
+    paths = fetch_pinned(pinned) if pinned else [Path(data or "").expanduser()]
+    rows = read_objects(paths, family.fields, family.key)
+    if pinned:
+        check_pinned(pinned, rows, paths[0])
+    return family.make(name, rows, facts_of(rows, paths, pinned), str(paths[0]))

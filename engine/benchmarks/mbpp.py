@@ -7,6 +7,7 @@ import builtins
 import symtable
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.benchmarks.completion import (
@@ -14,17 +15,26 @@ from engine.benchmarks.completion import (
     CompletionBenchmark,
     completion_problem,
     limits_of,
+    number_of,
     stub_of,
 )
 from engine.errors import BenchmarkError
 from engine.protocols import Problem
 
 FIELDS: Mapping[str, type | tuple[type, ...]] = {"task_id": (int, str), "code": str, "test_list": list}
+PLUS_FIELDS: Mapping[str, type | tuple[type, ...]] = {
+    "task_id": (int, str), "prompt": str, "code": str, "test_list": list, "test": str,
+}  # fmt: skip
+"""MBPP+ as the hub has it: one text of tests for each problem, with inputs and expected outputs in it."""
+
 TEST_SPLIT = range(11, 511)
 """Task ids of the test split, 500 problems: what the harness's `mbpp` runs."""
 
 SECONDS, OWN_SECONDS = 3.0, 10.0
 """The harness's limit, for its own task; the other two get more, because one correct program needs three seconds."""
+
+PLUS_MEMORY = 3 << 30
+"""Bytes; some inputs of MBPP+ are lists of millions."""
 
 SLOW = {"Mbpp/123": "its correct program needs about three seconds, which is the harness's limit"}
 
@@ -47,6 +57,18 @@ def mbpp(name: str, rows: Sequence[Mapping[str, Any]], source: Mapping[str, Any]
         problems = tuple(_problem(row, where, setup=name != "mbpp") for row in rows)
     limits = limits_of(SECONDS if name == "mbpp" else OWN_SECONDS)
     return CompletionBenchmark(name, problems, MBPP_STOP_WORDS, limits, source)
+
+
+def mbpp_plus(
+    name: str, rows: Sequence[Mapping[str, Any]], source: Mapping[str, Any], where: str, seconds: float
+) -> CompletionBenchmark:
+    """MBPP+ over the hub's rows: prompted as the harness's `mbppplus` does it, judged by the row's own tests."""
+    problems = []
+    for row in rows:
+        # The tests' own text takes the place of the shown ones; set-up is part of it.
+        plain = _problem({**row, "task_id": number_of(str(row["task_id"]))}, where, setup=False)
+        problems.append(replace(plain, test=f"\n{row['test']}", flaw=""))
+    return CompletionBenchmark(name, tuple(problems), MBPP_STOP_WORDS, limits_of(seconds, PLUS_MEMORY), source)
 
 
 def mbpp_prompt(text: str, tests: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from engine.benchmarks.parquet import MAGIC, read_parquet
 from engine.errors import BenchmarkError
 
 REQUIRED = ("task_id", "entry_point", "declaration", "prompt", "buggy_solution", "canonical_solution", "test")
@@ -44,28 +45,41 @@ def parse_rows(data: bytes, source: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def read_objects(path: Path, required: Mapping[str, type | tuple[type, ...]], key: str = "task_id") -> list[AnyRow]:
-    """All objects of a JSON Lines file (.gz too), values as they are; `required` gives the types of fields.
+def read_objects(
+    paths: Sequence[Path], required: Mapping[str, type | tuple[type, ...]], key: str = "task_id"
+) -> list[AnyRow]:
+    """All objects of JSON Lines files (.gz too) or Parquet files, values as they are, in the order of the paths.
 
-    `key` is the field that no two objects share. `BenchmarkError` names file, line, field, expectation and remedy.
+    `required` gives the types of fields, `key` is the field that no two objects share. `BenchmarkError` names file,
+    line (row in Parquet), field, expectation and remedy.
     """
-    source = str(path)
     rows: list[AnyRow] = []
-    first: dict[str, int] = {}
-    for number, line in _lines(_read(path), source):
-        where = f"{source}, line {number}"
-        row = _object(line, where)
-        _check_types(row, required, where)
-        known = first.setdefault(str(row[key]), number)
-        if known != number:
-            raise BenchmarkError(
-                f"{where}: {key} {row[key]!r} is already on line {known}; "
-                "every problem is counted once: remove one of the two lines"
-            )
-        rows.append(row)
+    first: dict[str, str] = {}
+    for path in paths:
+        for place, row in _placed(path):
+            where = f"{path}, {place}"
+            _check_types(row, required, where)
+            known = first.setdefault(str(row[key]), place)
+            if known != place:
+                raise BenchmarkError(
+                    f"{where}: {key} {row[key]!r} is already on {known}; "
+                    "every problem is counted once: remove one of the two lines"
+                )
+            rows.append(row)
     if not rows:
-        raise BenchmarkError(f"{source}: no rows; expected one JSON object a line with {', '.join(required)}")
+        raise BenchmarkError(f"{paths[0]}: no rows; expected one JSON object a line with {', '.join(required)}")
     return rows
+
+
+def _placed(path: Path) -> Iterator[tuple[str, AnyRow]]:
+    """The objects of a file, each with its place in it."""
+    source, data = str(path), _read(path)
+    if data.startswith(MAGIC):
+        for number, row in enumerate(read_parquet(data, source), start=1):
+            yield f"row {number}", row
+        return
+    for number, line in _lines(data, source):
+        yield f"line {number}", _object(line, f"{source}, line {number}")
 
 
 def rows_hash(rows: Sequence[Mapping[str, Any]]) -> str:

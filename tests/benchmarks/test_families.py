@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 from pathlib import Path
@@ -98,10 +99,15 @@ def test_file_of_another_shape_is_one_error(tmp_path: Path, name: str, row: dict
         opened(tmp_path, name, row)
 
 
-def test_benchmark_without_a_file_says_which_file_it_wants() -> None:
-    """None of these is part of the product, so the data must be given."""
-    with pytest.raises(BenchmarkError, match=r"give its file with --data \(HumanEval.jsonl.gz"):
-        open_benchmark("humaneval")
+def test_parquet_file_by_path_opens_like_json_lines(tmp_path: Path) -> None:
+    """A file saved from the hub is read as it is; errors name the row."""
+    kept = json.loads((Path(__file__).parent / "parquet_files.json").read_text(encoding="utf-8"))["files"]
+    path = tmp_path / "test-00000-of-00001.parquet"
+    path.write_bytes(base64.b64decode(kept["humaneval"]["base64"]))
+    assert len(open_benchmark("humaneval", str(path)).problems) == 3
+    with pytest.raises(BenchmarkError, match=r"parquet, row 1, field 'task_id': expected text, found int"):
+        path.write_bytes(base64.b64decode(kept["mbppplus"]["base64"]))
+        open_benchmark("humaneval", str(path))
 
 
 def test_mbpp_shows_one_test_and_leaves_the_set_up_to_the_larger_sets(tmp_path: Path) -> None:

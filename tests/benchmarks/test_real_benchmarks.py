@@ -124,3 +124,45 @@ def test_quixbugs_correct_programs_pass_and_buggy_ones_do_not(shared: Path, sand
     assert len(kinds) == 31
     assert set(kinds) <= {"failed", "timeout", "exception", "answer not data"}
     assert "timeout" in kinds
+
+
+HEAD = 'def clamp(x, low, high):\n    """x, but within low and high."""\n'
+RIGHT = "    return max(low, min(x, high))\n"
+OWN_PLUS = {
+    "evalplus": {
+        "task_id": "HumanEval/0", "prompt": HEAD, "entry_point": "clamp", "canonical_solution": RIGHT, "atol": 0,
+        "base_input": [[1, 0, 2], [5, 0, 2]], "plus_input": [[-1, 0, 2], [0.1 + 0.2, 0, 0.3]],
+    },
+    "hub": {
+        "task_id": "HumanEval/0", "prompt": HEAD, "entry_point": "clamp", "canonical_solution": RIGHT,
+        "test": "def check(candidate):\n    for given, expected in [((1, 0, 2), 1), ((5, 0, 2), 2), ((-1, 0, 2), 0)]:\n"
+        "        assert candidate(*given) == expected\n",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", OWN_PLUS)
+def test_humaneval_plus_reader_judges_a_small_one_of_our_own(tmp_path: Path, sandbox: Sandbox, shape: str) -> None:
+    """In either shape the correct program passes, and the empty one and one that only an extra input catches fail."""
+    path = tmp_path / "plus.jsonl"
+    path.write_text(json.dumps(OWN_PLUS[shape]), encoding="utf-8")
+    benchmark = open_benchmark("humanevalplus", str(path))
+    (problem,) = benchmark.problems
+    bodies = (RIGHT, problem.buggy, "    return min(x, high)\n")
+    programs = [benchmark.program(problem, problem.header + body) for body in bodies]
+    right, empty, base_only = judged(sandbox, programs, benchmark.limits)
+    assert (right.kind, empty.kind, base_only.kind) == ("passed", "failed", "failed")
+    if shape == "evalplus":
+        assert "plus input 0: got -1, expected 0" in base_only.detail
+
+
+def test_mbpp_plus_in_the_hub_s_shape_is_judged_by_its_own_tests(tmp_path: Path, sandbox: Sandbox) -> None:
+    """The hub's MBPP+ has a text of tests for each problem; the prompt is the harness's with the first shown test."""
+    kept = json.loads((Path(__file__).parent / "parquet_files.json").read_text(encoding="utf-8"))["files"]
+    path = tmp_path / "plus.jsonl"
+    path.write_text(json.dumps(kept["mbppplus"]["rows"][0]), encoding="utf-8")
+    benchmark = open_benchmark("mbppplus", str(path))
+    (problem,) = benchmark.problems
+    assert problem.prompt == '"""\nWrite a function that doubles a number.\nassert twice(2) == 4\n"""\n'
+    found = reference_check(benchmark, sandbox)
+    assert (found.correct, found.buggy) == (1, 1)
