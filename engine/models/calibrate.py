@@ -147,4 +147,4 @@ def _run(decoder: Decoder, prompt: Sequence[int], lengths: Sequence[int], steps:
     for step in range(steps):
         tokens = [prompt[length + step] if length else 0 for length in lengths]
         rows.append(decoder.decode(tokens, [length + step if length else 0 for length in lengths]).copy())
-    return [(length, np.stack([row[slot] for row in rows])) for slot, length in enumerate(lengths) if length]
+    return [(length, np.stack([row[slot, 0] for row in rows])) for slot, length in enumerate(lengths) if length]

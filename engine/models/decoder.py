@@ -12,15 +12,20 @@ Logits = NDArray[np.float32]
 
 
 class Decoder(Protocol):
-    """Decodes `width` sequences in lockstep, one token each per step, and always all of them.
+    """Decodes `width` sequences in lockstep, `block` tokens each per step, and always all of them.
 
     The KV of a slot is its own; nothing in one slot may change the logits of another. A sequence holds at most
-    `slot_tokens` tokens.
+    `slot_tokens` tokens, and for the length of a step `block - 1` guesses beyond them.
     """
 
     @property
     def width(self) -> int:
-        """Number of slots, each fed one token per step."""
+        """Number of slots, each fed one block per step."""
+        ...
+
+    @property
+    def block(self) -> int:
+        """Rows per slot and step: its last token, and guesses at the tokens that follow."""
         ...
 
     @property
@@ -45,10 +50,11 @@ class Decoder(Protocol):
         ...
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
-        """Append one token to every slot; logits [width, n_vocab].
+        """Take every slot back to its position, append its block there; logits [width, block, n_vocab].
 
-        They are a view, which the next `prefill` or `decode` overwrites. Position 0 empties the slot first: that is
-        how idle slots are fed.
+        `tokens` are width x block, slot by slot; `positions` one per slot: where its first token goes. What a slot
+        held from there on (guesses that were wrong) is gone; position 0 empties it, which is how idle slots are fed.
+        The logits are a view, which the next `prefill` or `decode` overwrites.
         """
         ...
 

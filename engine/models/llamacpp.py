@@ -57,6 +57,16 @@ def _library() -> Any:
     return llama_cpp
 
 
+def repacks() -> bool:
+    """Whether weights may be laid out anew for special kernels, as llama.cpp does by default.
+
+    Not where it was built for AMX: GCC 12 drops most of the tile configuration (its `_tile_loadconfig` claims to
+    read 8 bytes of 64), and the first step over quantised weights then ends the process. No call tells a sound AMX
+    build from such a one, so the kernels before AMX are used.
+    """
+    return "AMX_INT8" not in build()["instruction sets"].split()
+
+
 def last_log_lines(count: int = 3) -> str:
     """The last lines that llama.cpp logged, joined with `; `: warnings and errors where there are any."""
     serious = [line for level, line in _log if level in (_WARNING, _ERROR)]
@@ -137,6 +147,7 @@ class LlamaDecoder:
         self.threads = threads
         params = lib.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
+        params.use_extra_bufts = repacks()
         _log.clear()
         self._model = lib.llama_model_load_from_file(str(path).encode(), params)
         if not self._model:
@@ -153,22 +164,27 @@ class LlamaDecoder:
         self.end_tokens = frozenset(t for t in range(self.n_vocab) if lib.llama_vocab_is_eog(self._vocab, t))
         self._pieces: dict[int, bytes] = {}
         self.width = self.slot_tokens = 0
+        self.block = 1
         self.flash_attention = flash_attention
 
-    def shape(self, width: int, slot_tokens: int) -> None:
-        """Make room for `width` sequences of up to `slot_tokens` tokens; what slots held before is gone.
+    @property
+    def can_take_back(self) -> bool:
+        """True when tokens can be taken out of a sequence again, as wrong guesses must be; recurrent memory cannot."""
+        return not (self._lib.llama_model_is_recurrent(self._model) or self._lib.llama_model_is_hybrid(self._model))
 
-        The width is 1 or a multiple of four: kernels take rows in fours, so in other widths a slot's number can show in
-        its logits (q4_k_m at 6 and 7 does). `ModelError` for others, and when memory does not suffice.
+    def shape(self, width: int, slot_tokens: int, block: int = 1) -> None:
+        """Make room for `width` sequences of up to `slot_tokens` tokens, fed `block` rows each per step.
+
+        What slots held before is gone. Width and block are 1 or a multiple of four: kernels take rows in fours, so in
+        others a row's number can show in its logits (q4_k_m at widths 6 and 7 does). `ModelError` for others, and when
+        memory does not suffice.
         """
-        most = int(self._lib.llama_max_parallel_sequences()) - 1
-        if not 1 <= width <= most or (width % 4 and width != 1):
-            raise ModelError(f"a width of {width} cannot be used; choose 1 or a multiple of 4 up to {most}")
+        self._check_shape(width, block)
         self._free_context()
-        self._context = self._new_context(width, slot_tokens)
+        self._context = self._new_context(width, slot_tokens, block)
         if not self._context and self.flash_attention:
             self.flash_attention = False
-            self._context = self._new_context(width, slot_tokens)
+            self._context = self._new_context(width, slot_tokens, block)
         if not self._context:
             raise ModelError(
                 f"llama.cpp cannot make {width} slots of {slot_tokens} tokens: {last_log_lines()}; "
@@ -177,9 +193,22 @@ class LlamaDecoder:
         self._memory = self._lib.llama_get_memory(self._context)
         if not self._memory:
             raise ModelError("this model has no KV cache to batch over (an encoder?); give a causal language model")
-        self.width, self.slot_tokens = width, slot_tokens
-        self._step = self._batch(width, slots=range(width))
+        self.width, self.block, self.slot_tokens = width, block, slot_tokens
+        self._held = [0] * width
+        self._offsets = np.arange(block, dtype=np.int32)
+        self._step = self._batch(width * block, slots=[slot for slot in range(width) for _ in range(block)])
         self._prompt = self._batch(MICRO_BATCH, slots=[width] * MICRO_BATCH)
+
+    def _check_shape(self, width: int, block: int) -> None:
+        most = int(self._lib.llama_max_parallel_sequences()) - 1
+        if not 1 <= width <= most or (width % 4 and width != 1):
+            raise ModelError(f"a width of {width} cannot be used; choose 1 or a multiple of 4 up to {most}")
+        if block < 1 or (block % 4 and block != 1) or width * block > MICRO_BATCH:
+            raise ModelError(
+                f"a block of {block} cannot be used; choose 1 or a multiple of 4, width times block up to {MICRO_BATCH}"
+            )
+        if block > 1 and not self.can_take_back:
+            raise ModelError("this model's memory cannot be taken back, so nothing can be drafted; choose a block of 1")
 
     def set_threads(self, threads: int) -> None:
         """Compute with another number of threads from the next call on."""
@@ -187,17 +216,17 @@ class LlamaDecoder:
             self.threads = threads
             self._lib.llama_set_n_threads(self._context, threads, threads)
 
-    def _new_context(self, width: int, slot_tokens: int) -> Any:
+    def _new_context(self, width: int, slot_tokens: int, block: int) -> Any:
         lib = self._lib
         params = lib.llama_context_default_params()
         params.n_seq_max = width + 1
-        params.n_ctx = padded(slot_tokens) * (width + 1)
+        params.n_ctx = padded(slot_tokens + block - 1) * (width + 1)
         params.n_batch = params.n_ubatch = max(MICRO_BATCH, width)
         params.n_threads = params.n_threads_batch = self.threads
         params.flash_attn_type = int(self.flash_attention)
         params.kv_unified = False
         if hasattr(params, "n_outputs_max"):
-            params.n_outputs_max = width + 1
+            params.n_outputs_max = width * block + 1
         return lib.llama_init_from_model(self._model, params)
 
     def _batch(self, size: int, slots: Sequence[int]) -> tuple[Any, Any, Any]:
@@ -239,24 +268,28 @@ class LlamaDecoder:
             ctypes.memset(batch.logits, 0, len(part))
             batch.logits[len(part) - 1] = 1
             logits = self._decode(batch)
+        self._prefilled = len(prompt)
         return np.ctypeslib.as_array(logits, (self.n_vocab,)).copy()
 
     def share(self, slot: int) -> None:
         """See `Decoder.share`."""
         self._lib.llama_memory_seq_rm(self._memory, slot, -1, -1)
         self._lib.llama_memory_seq_cp(self._memory, self.width, slot, -1, -1)
+        self._held[slot] = self._prefilled
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
         """See `Decoder.decode`."""
         self._check_shaped()
         batch, token_view, position_view = self._step
+        width, block = self.width, self.block
         token_view[:] = tokens
-        position_view[:] = positions
+        position_view.reshape(width, block)[:] = np.add.outer(positions, self._offsets)
         for slot, position in enumerate(positions):
-            if position == 0:
-                self._lib.llama_memory_seq_rm(self._memory, slot, -1, -1)
-        batch.n_tokens = self.width
-        return np.ctypeslib.as_array(self._decode(batch), (self.width, self.n_vocab))
+            if position < self._held[slot]:
+                self._lib.llama_memory_seq_rm(self._memory, slot, position, -1)
+            self._held[slot] = position + block
+        batch.n_tokens = width * block
+        return np.ctypeslib.as_array(self._decode(batch), (width, block, self.n_vocab))
 
     def piece(self, token: int) -> bytes:
         """See `Decoder.piece`."""

@@ -56,6 +56,8 @@ class LocalModel:
             "micro-batch": str(llamacpp.MICRO_BATCH),
             "sampler": sampling.VERSION,
         }
+        if not llamacpp.repacks():
+            found["weights in memory"] = "as in the file"
         if "rope_factors_long.weight" in self.header.tensor_names:
             # Such models switch their position factors with the length of the slot, not of the text in it.
             trained = self.header.number(f"{self.header.architecture}.rope.scaling.original_context_length")

@@ -7,8 +7,6 @@ float64.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,16 +42,6 @@ def choose(row: Logits, decoding: Decoding, stream: int, position: int) -> int:
         return best
     tokens, weights = nucleus(row, decoding)
     return int(tokens[_draw(weights, uniform(stream, position))])
-
-
-def choose_all(
-    logits: Logits, rows: Sequence[int], decodings: Sequence[Decoding], streams: Sequence[int], positions: Sequence[int]
-) -> list[int]:
-    """One token for each of `rows` of logits [width, n_vocab]; the other arguments are per chosen row."""
-    return [
-        choose(logits[row], decoding, stream, position)
-        for row, decoding, stream, position in zip(rows, decodings, streams, positions, strict=True)
-    ]
 
 
 def nucleus(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[np.float32]]:

@@ -1,9 +1,12 @@
-"""Continuous batching that cannot be seen in a reply: fixed width, one KV per slot, prompts prefilled alone.
+"""Continuous batching that cannot be seen in a reply: fixed shape, one KV per slot, prompts prefilled alone.
 
-A reply depends on its request and the decoder's numerics only, not on neighbours, order or what was asked before:
-every step decodes all `width` slots (idle ones are fed a dummy token at position 0), every prompt is prefilled by
-itself, requests with the same prompt as the one before copy its KV and are sampled from the logits that the prefill
-left, and each draw is a function of the request's own stream and the position.
+A reply depends on its request and the decoder's numerics only, not on neighbours, order, guesses or what was asked
+before: every step decodes `block` rows in all `width` slots (idle ones are fed dummy tokens from position 0), every
+prompt is prefilled by itself, requests with the same prompt as the one before copy its KV and are sampled from the
+logits that the prefill left, and each draw is a function of the request's own stream and the position.
+
+In a block of K, a slot's last token is followed by K - 1 guesses. Row by row the next token is drawn as it would be
+without them; as long as it is the one that was guessed, the following row's logits are those of the reply.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from dataclasses import dataclass, field
 
 from engine.errors import ModelError
 from engine.models.decoder import Decoder, Logits
-from engine.models.sampling import choose, choose_all
+from engine.models.drafting import Draft, Drafter, Lookup, Nothing
+from engine.models.sampling import choose
 from engine.protocols import Generation, Request
 
 _IDLE_TOKEN = 0
@@ -26,6 +30,7 @@ class _Reply:
     """A request in a slot and what it has so far."""
 
     request: Request
+    draft: Draft
     tokens: list[int] = field(default_factory=list)
     text: str = ""
     started: float = field(default_factory=time.perf_counter)
@@ -41,12 +46,18 @@ class _Reply:
         if token in decoder.end_tokens:
             return "end"
         self.tokens.append(token)
+        self.draft.add(token)
         added = self.utf8.decode(decoder.piece(token))
         if added:
             self.text += added
             if self.request.done(self.text):
                 return "cut"
         return "limit" if len(self.tokens) >= self.request.limit else None
+
+    def rows(self, block: int) -> list[int]:
+        """The last token and `block - 1` guesses at what follows, filled up with a dummy."""
+        guesses = self.draft.guess(block - 1) if block > 1 else ()
+        return [self.tokens[-1], *guesses, *[_IDLE_TOKEN] * (block - 1 - len(guesses))]
 
     def finished(self, stop: str) -> Generation:
         text = self.text + self.utf8.decode(b"", final=True)
@@ -56,8 +67,9 @@ class _Reply:
 class _Slots:
     """The decoder's slots, who is in them, and the prompt that the prefill sequence holds."""
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: Decoder, drafter: Drafter) -> None:
         self.decoder = decoder
+        self.drafter = drafter if decoder.block > 1 else Nothing
         self.replies: list[_Reply | None] = [None] * decoder.width
         self._prompt: Sequence[int] | None = None
         self._logits: Logits | None = None
@@ -76,7 +88,7 @@ class _Slots:
                 f"a request of {needed} tokens does not fit into slots of {self.decoder.slot_tokens}; "
                 "open the model with longer slots"
             )
-        reply = _Reply(request)
+        reply = _Reply(request, self.drafter(request.prompt))
         token = choose(self._prefilled(request.prompt), request.decoding, request.stream, 0)
         stop = reply.accept(token, self.decoder)
         if stop:
@@ -92,38 +104,49 @@ class _Slots:
         return self._logits
 
     def step(self) -> list[Generation]:
-        """Decode one token in every slot; the generations that end with it.
+        """Decode one block in every slot; the generations that end with it.
 
         All rows are sampled here, before any prefill can overwrite the logits.
         """
-        tokens = [reply.tokens[-1] if reply else _IDLE_TOKEN for reply in self.replies]
+        block = self.decoder.block
+        idle = [_IDLE_TOKEN] * block
+        rows = [reply.rows(block) if reply else idle for reply in self.replies]
         positions = [reply.position if reply else 0 for reply in self.replies]
-        logits = self.decoder.decode(tokens, positions)
-        live = [(slot, reply) for slot, reply in enumerate(self.replies) if reply]
-        drawn = choose_all(
-            logits,
-            [slot for slot, _ in live],
-            [reply.request.decoding for _, reply in live],
-            [reply.request.stream for _, reply in live],
-            [len(reply.tokens) for _, reply in live],
-        )
+        logits = self.decoder.decode([token for row in rows for token in row], positions)
         finished = []
-        for (slot, reply), token in zip(live, drawn, strict=True):
-            stop = reply.accept(token, self.decoder)
+        for slot, reply in enumerate(self.replies):
+            if reply is None:
+                continue
+            stop = self._accept(reply, rows[slot], logits[slot])
             if stop:
                 finished.append(reply.finished(stop))
                 self.replies[slot] = None
         return finished
 
+    def _accept(self, reply: _Reply, row: Sequence[int], logits: Logits) -> str | None:
+        """Draw tokens from a slot's rows [block, n_vocab] as far as its guesses hold; why the reply ends, or None."""
+        request = reply.request
+        for index in range(len(row)):
+            token = choose(logits[index], request.decoding, request.stream, len(reply.tokens))
+            stop = reply.accept(token, self.decoder)
+            if stop:
+                return stop
+            if index + 1 < len(row) and row[index + 1] != token:
+                return None
+        return None
+
 
 def generate(
-    decoder: Decoder, requests: Iterable[Request], tick: Callable[[], bool] = lambda: True
+    decoder: Decoder,
+    requests: Iterable[Request],
+    tick: Callable[[], bool] = lambda: True,
+    drafter: Drafter = Lookup,
 ) -> Iterator[Generation]:
     """Generations in the order in which they finish; `requests` is read only as slots become free.
 
     `tick` is called before each step: it may block, and on False the iteration ends; unfinished replies are dropped.
     """
-    slots = _Slots(decoder)
+    slots = _Slots(decoder, drafter)
     waiting = iter(requests)
     while True:
         for slot, reply in enumerate(slots.replies):

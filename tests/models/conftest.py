@@ -24,13 +24,13 @@ class FakeDecoder:
     Token t is the letter chr(97 + t % 26), token 5 a newline, tokens 40 and up are bytes of a two-byte character.
     """
 
-    def __init__(self, width: int, slot_tokens: int = 10_000) -> None:
-        self.width, self.slot_tokens = width, slot_tokens
+    def __init__(self, width: int, slot_tokens: int = 10_000, block: int = 1) -> None:
+        self.width, self.slot_tokens, self.block = width, slot_tokens, block
         self.end_tokens = frozenset({END})
         self.slots: list[list[int]] = [[] for _ in range(width)]
         self.prefilled: list[int] = []
         self.prefills = self.steps = 0
-        self._buffer = np.zeros((width, VOCABULARY), dtype=np.float32)
+        self._buffer = np.zeros((width, block, VOCABULARY), dtype=np.float32)
 
     def logits(self, sequence: Sequence[int]) -> Logits:
         """Logits [VOCABULARY] after a sequence."""
@@ -47,15 +47,16 @@ class FakeDecoder:
         self.slots[slot] = list(self.prefilled)
 
     def decode(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
-        assert len(tokens) == len(positions) == self.width, "every step feeds every slot"
+        assert len(positions) == self.width and len(tokens) == self.width * self.block, "every step feeds every slot"
         self.steps += 1
-        for slot, (token, position) in enumerate(zip(tokens, positions, strict=True)):
-            if position == 0:
-                self.slots[slot] = []
-            assert position == len(self.slots[slot]), "tokens follow each other without a gap"
+        for slot, position in enumerate(positions):
+            held = self.slots[slot]
+            assert position <= len(held), "tokens follow each other without a gap"
             assert position < self.slot_tokens, "no slot overflows"
-            self.slots[slot].append(token)
-            self._buffer[slot] = self.logits(self.slots[slot])
+            del held[position:]
+            for row in range(self.block):
+                held.append(tokens[slot * self.block + row])
+                self._buffer[slot, row] = self.logits(held)
         return self._buffer
 
     def piece(self, token: int) -> bytes:
