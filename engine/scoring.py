@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -18,6 +19,58 @@ def pass_at_k(samples: int, passed: int, k: int) -> Fraction:
     return 1 - Fraction(math.comb(samples - passed, k), math.comb(samples, k))
 
 
+class Kinds(Mapping[tuple[str, int], str]):
+    """Outcome kinds by (task id, sample), one byte each: a grid with samples has a million of them.
+
+    In the order of problems, then samples.
+    """
+
+    def __init__(self, index: Mapping[str, int], samples: int) -> None:
+        self._index = index
+        self._samples = samples
+        self._codes = bytearray(len(index) * samples)
+        self._names: list[str] = [""]
+        self._count = 0
+
+    def put(self, task_id: str, sample: int, kind: str) -> None:
+        """Set one kind; `KeyError` for a problem that the benchmark has not."""
+        if kind not in self._names:
+            self._names.append(sys.intern(kind))
+        if sample >= self._samples:
+            self._widen(sample + 1)
+        place = self._index[task_id] * self._samples + sample
+        self._count += not self._codes[place]
+        self._codes[place] = self._names.index(kind)
+
+    def _widen(self, samples: int) -> None:
+        wider = bytearray(len(self._index) * samples)
+        for sample in range(self._samples):
+            wider[sample::samples] = self._codes[sample :: self._samples]
+        self._codes, self._samples = wider, samples
+
+    def __getitem__(self, place: tuple[str, int]) -> str:
+        """The kind; `KeyError` before the sample is judged."""
+        task_id, sample = place
+        if not 0 <= sample < self._samples:
+            raise KeyError(place)
+        code = self._codes[self._index[task_id] * self._samples + sample]
+        if not code:
+            raise KeyError(place)
+        return self._names[code]
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        """Places that have a kind."""
+        codes = iter(self._codes)
+        for task_id in self._index:
+            for sample in range(self._samples):
+                if next(codes):
+                    yield task_id, sample
+
+    def __len__(self) -> int:
+        """How many places have a kind."""
+        return self._count
+
+
 @dataclass
 class Score:
     """One configuration's passes so far; meets `literature.records.Measurement`.
@@ -30,13 +83,14 @@ class Score:
     task_ids: Sequence[str]
     passes: list[int] = field(default_factory=list)
     judged: list[int] = field(default_factory=list)
-    kinds: dict[tuple[str, int], str] = field(default_factory=dict)
     failure: str = ""
+    kinds: Kinds = field(init=False)
 
     def __post_init__(self) -> None:
         self.passes = self.passes or [0] * len(self.task_ids)
         self.judged = self.judged or [0] * len(self.task_ids)
         self._index = {task_id: i for i, task_id in enumerate(self.task_ids)}
+        self.kinds = Kinds(self._index, self.configuration.samples)
 
     @property
     def id(self) -> str:
@@ -111,7 +165,7 @@ class Score:
         old = self.kinds.get((task_id, sample))
         self.passes[index] += (kind == "passed") - (old == "passed")
         self.judged[index] += (kind != "unavailable") - (old not in (None, "unavailable"))
-        self.kinds[task_id, sample] = kind
+        self.kinds.put(task_id, sample, kind)
 
     def pass_at(self, k: int) -> Fraction:
         """Mean pass@k over all problems of a finished score."""

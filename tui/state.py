@@ -20,6 +20,7 @@ from engine.events import (
 )
 from engine.scoring import Score, fold_scores
 from engine.settings import Configuration
+from tui.kept import Kept, Reply
 
 ENDED = ("stopped", "finished", "failed")
 """States in which a run's worker has said its last word."""
@@ -118,14 +119,12 @@ class RunState:
     notes: list[Noted] = field(default_factory=list)
     finished: set[str] = field(default_factory=set)
     unavailable: dict[str, int] = field(default_factory=dict)
-    details: dict[tuple[str, str, int], str] = field(default_factory=dict)
-    keys: dict[tuple[str, str, int], str] = field(default_factory=dict)
-    replies: dict[str, Generated] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
+    newest: Generated | None = None
     dirty: set[str] = field(default_factory=set)
     version: int = 0
     events: int = 0
     pace: Pace = field(default_factory=Pace)
-    _places: set[tuple[int, str, int]] = field(default_factory=set)
 
     def apply(self, stream: Iterable[tuple[float, Event]]) -> None:
         """Fold events, oldest first."""
@@ -147,19 +146,15 @@ class RunState:
         if missing:
             self.unavailable[event.configuration] = self.unavailable.get(event.configuration, 0) + missing
         score.add(event.task_id, event.sample, event.kind)
-        self.keys[event.configuration, event.task_id, event.sample] = event.key
-        if event.detail:
-            self.details[event.configuration, event.task_id, event.sample] = event.detail
+        self.kept.judged(event)
         self.dirty.add(event.configuration)
 
     def _generated(self, time: float, event: Generated) -> None:
-        place = (event.index, event.task_id, event.sample)
-        if place not in self._places:
-            self._places.add(place)
+        if self.kept.made(event):
             self.done += 1
             if not event.reused:
                 self.pace.add(time, 1, event.tokens)
-        self.replies[event.key] = event
+        self.newest = event
 
     def _rare(self, time: float, event: Event) -> None:
         if isinstance(event, Started):
@@ -186,6 +181,9 @@ class RunState:
     def _started(self, time: float, event: Started) -> None:
         fold_scores((event,), self.scores)
         self.order = list(self.scores)
+        places = {name: {task_id: i for i, task_id in enumerate(found)} for name, found in event.problems.items()}
+        for key, score in self.scores.items():
+            self.kept.open(key, places[score.benchmark], score.samples)
         self.generations, self.stored, self.sandbox = event.generations, event.stored, event.sandbox
         self.state, self.detail = "running", ""
         self.pace.start(time)
@@ -232,9 +230,9 @@ class RunState:
             return "finished"
         return "running" if score.kinds else "waiting"
 
-    def reply(self, configuration: str, task_id: str, sample: int) -> Generated | None:
+    def reply(self, configuration: str, task_id: str, sample: int) -> Reply | None:
         """The reply that a configuration read for one sample of a problem."""
-        return self.replies.get(self.keys.get((configuration, task_id, sample), ""))
+        return self.kept.reply((configuration, task_id, sample))
 
     def problems(self, configuration: str) -> Iterator[Problem]:
         """The problems of a configuration in the benchmark's order."""
@@ -244,7 +242,7 @@ class RunState:
             for sample in range(score.samples):
                 found = score.kinds.get((task_id, sample), "")
                 if found and (not kind or kind == "passed"):
-                    kind, detail = found, self.details.get((configuration, task_id, sample), "")
+                    kind, detail = found, self.kept.detail((configuration, task_id, sample))
             yield Problem(task_id, score.passes[index], score.judged[index], score.samples, kind, detail)
 
     def configuration(self, found: str) -> Configuration:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import tracemalloc
 
 from app_kit import BENCHMARK, judged, key_of, make_study, script, started, tasks
 
@@ -14,6 +16,8 @@ from engine.events import (
     ModelLoaded,
     PassStarted,
     StateChanged,
+    from_dict,
+    to_dict,
 )
 from engine.settings import Decoding, Grid
 from tui.state import Countdown, Pace, RunState, duration, flips
@@ -105,6 +109,41 @@ def test_problems_show_the_first_outcome_that_is_no_pass():
     )
     problem = next(iter(state.problems(found.id)))
     assert (problem.passed, problem.judged, problem.asked, problem.kind, problem.detail) == (1, 2, 3, "timeout", "10 s")
+
+
+def test_facts_are_kept_small():
+    """A grid with samples states a million facts: none may cost more than 200 bytes once it is folded."""
+    grid = Grid(benchmark=(BENCHMARK,), decoding=(Decoding(0.2),), samples=(60,), max_length=(512, 2048))
+    study = make_study(grid)
+
+    def stream():
+        yield 0.0, started(study)
+        for configuration in study.configurations():
+            for sample in range(60):
+                for event in judged(configuration, 40):
+                    if isinstance(event, Generated | Judged):
+                        yield 1.0, from_dict(json.loads(json.dumps({**to_dict(event), "sample": sample})))
+
+    state = RunState()
+    tracemalloc.start()
+    try:
+        state.apply(stream())
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert state.events == 2 * 2 * 60 * 164 + 1
+    assert size / state.events < 200
+
+
+def test_outcomes_of_unforeseen_samples_are_kept():
+    """Imported generations may have more samples than the study asks for; nothing moves the ones before."""
+    study = make_study()
+    found = study.configurations()[0]
+    score = fold([started(study)]).scores[found.id]
+    score.add("Python/3", 0, "passed")
+    score.add("Python/3", 2, "timeout")
+    assert dict(score.kinds) == {("Python/3", 0): "passed", ("Python/3", 2): "timeout"}
+    assert len(score.kinds) == 2 and score.kinds.get(("Python/3", 1)) is None
 
 
 def test_flips_name_the_direction():

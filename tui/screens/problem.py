@@ -86,7 +86,7 @@ class ProblemScreen(BaseScreen):
             return [[Piece(str(error), "against")]]
 
     def _generation(self) -> StoredGeneration | None:
-        key = self.root.desk.state.keys.get((self.key, self.task_id, self.sample))
+        key = self.root.desk.state.kept.key((self.key, self.task_id, self.sample))
         return self.root.desk.generation(key) if key else None
 
     def _item(self) -> Problem | None:
@@ -106,7 +106,7 @@ class ProblemScreen(BaseScreen):
             yield [Piece("Not judged yet.", "muted")]
             return
         yield [Piece("outcome     "), Piece(kind, "agree bold" if kind == "passed" else "against bold")]
-        detail = state.details.get(place, "")
+        detail = state.kept.detail(place)
         yield from (
             [Piece("detail      "), Piece(text.text)] for text in (found[0] for found in plain(detail) if detail)
         )
