@@ -110,7 +110,9 @@ def _job(toolchain: Toolchain, kit: Kit, recipe: Recipe, limits: Limits) -> dict
         "PATH": os.defpath, "HOME": SCRATCH, "TMPDIR": f"{SCRATCH}/tmp", "LC_ALL": "C.UTF-8",
         **kit.environment, **recipe.environment,
     }  # fmt: skip
-    return {"files": dict(recipe.files), "steps": steps, "environment": environment}
+    return {
+        "files": dict(recipe.files), "links": dict(recipe.links), "steps": steps, "environment": environment,
+    }  # fmt: skip
 
 
 def _step(command: tuple[str, ...], limits: Limits, memory: int, processes: int) -> dict[str, Any]:

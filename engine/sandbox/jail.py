@@ -84,10 +84,7 @@ def _make_jail(job: dict[str, Any], config: dict[str, Any], report: int, identit
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         try:
             _confine(tuple(config["paths"]), *identity)
-            for name, text in job["files"].items():
-                place = Path(SCRATCH, name)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(text, encoding="utf-8", errors="replace")
+            _lay_out(job["files"], job["links"])
             answer = {"steps": _run_steps(job)}
         except Exception as e:  # noqa: BLE001 - carried to the pool
             answer = {"error": f"{type(e).__name__}: {e}"[:300]}
@@ -96,6 +93,20 @@ def _make_jail(job: dict[str, Any], config: dict[str, Any], report: int, identit
             data = data[os.write(report, data) :]
     finally:
         os._exit(0)
+
+
+def _lay_out(files: dict[str, str], links: dict[str, str]) -> None:
+    """Write a program's files; fill folders with links to the files of others."""
+    for name, text in files.items():
+        place = Path(SCRATCH, name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", errors="replace")
+    for name, source in links.items():
+        for folder, _, found in os.walk(source):
+            target = f"{SCRATCH}/{name}{folder.removeprefix(source)}"
+            Path(target).mkdir()
+            for file in found:
+                os.symlink(f"{folder}/{file}", f"{target}/{file}")  # noqa: PTH211 - hundreds for each program
 
 
 def _confine(paths: tuple[str, ...], uid: int, gid: int, unused: int) -> None:

@@ -33,6 +33,14 @@ from collections import *"""
 QUICK = Limits(cpu_s=1.0, wall_s=5.0, memory=1 << 29)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A data folder of the session's own, for what toolchains build beforehand."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCORETRACE_HOME", str(tmp_path_factory.mktemp("home")))
+        yield Path(os.environ["SCORETRACE_HOME"])
+
+
 @pytest.fixture(scope="session")
 def prelude() -> str:
     """The import lines of HumanEvalPack's Python harness."""

@@ -31,7 +31,7 @@ LANGUAGES = ("js", "java", "go", "cpp", "rust")
 COMPILED = ("java", "go", "cpp", "rust")
 ALL = pytest.mark.parametrize("language", LANGUAGES)
 QUICK = Limits(cpu_s=5.0, wall_s=30.0, memory=1 << 28)
-SAMPLE = {"js": (0, 42, 90, 163), "cpp": (0, 42, 90), "rust": (0, 42, 90), "java": (0, 90), "go": (90,)}
+SAMPLE = {"js": (0, 42, 90, 163), "cpp": (0, 42, 90), "rust": (0, 42, 90), "java": (0, 90), "go": (0, 42, 90)}
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +113,23 @@ def test_an_endless_program_is_a_timeout(language: str, judge: Callable[..., Out
 def test_a_greedy_program_runs_out_of_memory(language: str, judge: Callable[..., Outcome]) -> None:
     """Memory without end stops at the limit and is told as such."""
     assert judge(language, GREEDY[language], Limits(cpu_s=10, wall_s=30, memory=1 << 26)).kind == "memory"
+
+
+def test_what_is_built_beforehand_cannot_be_changed(judge: Callable[..., Outcome]) -> None:
+    """A Go program sees the build cache and the stand-in for testify, and can write to neither; the next one passes."""
+    built = here("go").built
+    text = (
+        'package main\n\nimport (\n\t"os"\n\t"path/filepath"\n\t"testing"\n)\n\nfunc TestX(t *testing.T) {\n'
+        f'\tfound := 0\n\tfor _, place := range []string{{"{built}", "/scratch/cache"}} {{\n'
+        "\t\tfilepath.Walk(place, func(path string, info os.FileInfo, err error) error {\n\t\t\tfound++\n"
+        "\t\t\tif err == nil && !info.IsDir() {\n\t\t\t\tos.WriteFile(path, []byte{1}, 0644)\n"
+        "\t\t\t\tos.Chmod(path, 0)\n\t\t\t}\n\t\t\treturn nil\n\t\t})\n\t}\n"
+        '\tif found < 20 {\n\t\tpanic("nothing to be seen")\n\t}\n}\n'
+    )
+    before = {path: (path.stat().st_mtime_ns, path.stat().st_mode) for path in Path(built).rglob("*")}
+    assert judge("go", text).passed
+    assert {path: (path.stat().st_mtime_ns, path.stat().st_mode) for path in Path(built).rglob("*")} == before
+    assert judge("go", RIGHT["go"]).passed
 
 
 @pytest.mark.parametrize("language", COMPILED)

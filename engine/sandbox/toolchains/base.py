@@ -28,23 +28,31 @@ class ToolchainMissing(Exception):
 
 @dataclass(frozen=True)
 class Kit:
-    """A toolchain as found: its version line, its programs by name, folders to show besides the system's, variables."""
+    """A toolchain as found: its version line, its programs by name, folders to show besides the system's, variables.
+
+    `libraries` are those optional ones that are here; `built` is a folder of what was built beforehand.
+    """
 
     version: str
     programs: Mapping[str, str]
     paths: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     libraries: frozenset[str] = frozenset()
+    built: str = ""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One program's files below the scratch folder, the command that compiles them (none: empty) and the one to run."""
+    """One program's files below the scratch folder, the command that compiles them (none: empty) and the one to run.
+
+    `links` are folders below the scratch folder that are filled with links to the files of a read-only one.
+    """
 
     files: Mapping[str, str]
     run: tuple[str, ...]
     compile: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
