@@ -2,8 +2,8 @@
 
     python bench/languages.py FOLDER [--only js,java] [--docs] [--limit N] [--jobs N]
 
-FOLDER holds js.jsonl and its like. Every correct and every buggy body is compiled and run, and correct bodies once more as
-the harness would cut them from a reply, where that changes them. Takes minutes: compilers are slow.
+FOLDER holds js.jsonl and its like. Every correct and every buggy body is compiled and run, and correct bodies once more
+as the harness would cut them from a reply, where that changes them. Takes minutes: compilers are slow.
 """
 
 from __future__ import annotations
