@@ -18,12 +18,13 @@ from literature.arithmetic import stated_samples
 from literature.classify import CLOSE, EXACT, MATCHING, NOISE, ROUNDING
 from literature.granularity import rounded_span
 from literature.records import Measurement, ReportedScore
-from literature.rerun import rerun_of
+from literature.rerun import NO_REPEATS, Repeats, rerun_of
 from literature.values import Printed, printed
 
 Ticks = tuple[int, int]
-PRINTED, NEAR, WITHIN = "same printed value", "within one problem", "within rerun noise"
-RULE_OF = {EXACT: PRINTED, ROUNDING: PRINTED, CLOSE: NEAR, NOISE: WITHIN}
+PRINTED, CUT = "same printed value", "same printed value, rounded or cut off"
+NEAR, WITHIN = "within one problem", "within rerun noise"
+RULE_OF = {EXACT: PRINTED, ROUNDING: CUT, CLOSE: NEAR, NOISE: WITHIN}
 LITTLE = 0.5
 
 
@@ -71,19 +72,21 @@ def chance_match(
     measurements: Iterable[Measurement],
     kind: str,
     *,
-    within: Mapping[str, float] | None = None,
+    repeats: Mapping[str, Repeats] | None = None,
 ) -> Chance | None:
     """Chance that a number unrelated to these configurations would match one of them in class `kind` or better.
 
     `measurements` are those of one model on one benchmark; unfinished ones are left out; None when none is finished.
-    `within` maps configuration ids to E[p(1-p)] borrowed from siblings, as for `matching.verdicts`.
+    `repeats` maps configuration ids to what their siblings tell, as for `matching.verdicts`.
     """
     done = [measurement for measurement in measurements if finished(measurement)]
     if not done or kind not in MATCHING:
         return None
     rule, number, claimed = RULE_OF[kind], printed(reported.value), stated_samples(reported)
-    decimals, known = min(number.decimals, 4), within or {}
-    spans = merge(span for one in done for span in acceptance(one, rule, decimals, claimed, known.get(one.id)))
+    decimals, known = min(number.decimals, 4), repeats or {}
+    spans = merge(
+        span for one in done for span in acceptance(one, rule, decimals, claimed, known.get(one.id, NO_REPEATS))
+    )
     scores = [Fraction(sum(one.passes), one.problems * one.samples) for one in done]
     least, most = min(scores), max(scores)
     low, high = (round(share * 100 * 10**decimals) for share in (least, most))
@@ -104,15 +107,21 @@ def _prints(number: Printed, problems: int) -> bool:
 
 
 def acceptance(
-    measurement: Measurement, rule: str, decimals: int, claimed: int | None, within: float | None = None
+    measurement: Measurement, rule: str, decimals: int, claimed: int | None, repeats: Repeats = NO_REPEATS
 ) -> tuple[Ticks, ...]:
     """The printed values that a finished configuration accepts, as closed spans of 10**-`decimals` percent."""
-    rerun = rerun_of(measurement, claimed or 1, within=within) if rule == WITHIN else None
-    if rerun is not None and rerun.identified:
-        first, last = rerun.interval()
-        return ((_tick(first, rerun.total, decimals)[0], _tick(last, rerun.total, decimals)[1]),)
-    reach = 0 if rule == PRINTED or not measurement.greedy else 1
-    return _by_count(sum(measurement.passes), measurement.problems * measurement.samples, reach, decimals)
+    count, total = sum(measurement.passes), measurement.problems * measurement.samples
+    if rule == PRINTED:
+        return (_tick(count, total, decimals),)
+    near = rule != CUT and measurement.greedy and claimed in (None, 1)
+    # The classes take a value that only cutting off prints for rounding-consistent.
+    cut = count * 100 * 10**decimals // total
+    spans = (*_by_count(count, total, int(near), decimals), (cut, cut))
+    rerun = rerun_of(measurement, claimed or 1, repeats) if rule == WITHIN else None
+    if rerun is None or not rerun.identified:
+        return spans
+    first, last = rerun.interval()
+    return (*spans, (_tick(first, rerun.total, decimals)[0], _tick(last, rerun.total, decimals)[1]))
 
 
 @lru_cache(maxsize=16384)
@@ -166,7 +175,10 @@ class Placebo:
 
 
 def placebo(
-    claims: Sequence[tuple[ReportedScore, Sequence[Measurement]]], kind: str = ROUNDING, shifts: Sequence[Fraction] = ()
+    claims: Sequence[tuple[ReportedScore, Sequence[Measurement]]],
+    kind: str = ROUNDING,
+    shifts: Sequence[Fraction] = (),
+    repeats: Mapping[str, Repeats] | None = None,
 ) -> Placebo:
     """Shift every reported value by 1 to 10 points either way and count matches again.
 
@@ -178,8 +190,9 @@ def placebo(
     for reported, measurements in claims:
         number = printed(reported.value)
         done = [one for one in measurements if finished(one)]
-        rule, claimed = RULE_OF[kind], stated_samples(reported)
-        prepared.append((number, merge(s for one in done for s in acceptance(one, rule, number.decimals, claimed))))
+        rule, claimed, told = RULE_OF[kind], stated_samples(reported), repeats or {}
+        spans = (acceptance(one, rule, number.decimals, claimed, told.get(one.id, NO_REPEATS)) for one in done)
+        prepared.append((number, merge(span for found in spans for span in found)))
     real = sum(holds(spans, number.ticks) for number, spans in prepared)
     counts = tuple(
         sum(holds(spans, number.ticks + round(delta * 10**number.decimals)) for number, spans in prepared)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from literature.arithmetic import misfit, stated_samples
 from literature.granularity import Span, count_list, count_span, percent_text, rounded_span
 from literature.records import Measurement, ReportedScore
-from literature.rerun import Rerun, greedy_assumed, rerun_of, widest
+from literature.rerun import NO_REPEATS, Repeats, Rerun, greedy_assumed, rerun_of, widest
 from literature.values import Printed, printed
 
 ALPHA, ALPHA_OUT, NEAR = 0.05, 0.01, 1
@@ -98,17 +97,11 @@ class _Side:
         return 100 * count / self.total - float(self.value.percent)
 
 
-def match(
-    measurement: Measurement,
-    reported: ReportedScore,
-    *,
-    flips: Sequence[float] | None = None,
-    within: float | None = None,
-) -> Match:
+def match(measurement: Measurement, reported: ReportedScore, repeats: Repeats = NO_REPEATS) -> Match:
     """Classify one configuration, finished or not, against one reported score; the first class that applies.
 
-    `flips` and `within` are passed on to `rerun.rerun_of`. An unfinished configuration is "open", or "ruled out"
-    by the exact bound as soon as no count it can still reach would be more than ruled out.
+    `repeats` is what its siblings tell of the rerun (`siblings.siblings`). An unfinished configuration is "open", or
+    "ruled out" by the exact bound as soon as no count it can still reach would be more than ruled out.
     """
     side = _Side(
         printed(reported.value), reported.value, measurement.problems, measurement.samples, stated_samples(reported)
@@ -118,7 +111,7 @@ def match(
     beside = misfit(reported, measurement.problems)
     if left > 0:
         return _running(measurement, reported, side, passed, passed + left, beside)
-    return _finished(measurement, reported, side, passed, beside, flips, within)
+    return _finished(measurement, reported, side, passed, beside, repeats)
 
 
 def _running(measurement: Measurement, reported: ReportedScore, side: _Side, low: int, high: int, beside: str) -> Match:
@@ -166,10 +159,9 @@ def _finished(
     side: _Side,
     count: int,
     beside: str,
-    flips: Sequence[float] | None,
-    within: float | None,
+    repeats: Repeats,
 ) -> Match:
-    rerun = rerun_of(measurement, side.claimed or 1, flips=flips, within=within)
+    rerun = rerun_of(measurement, side.claimed or 1, repeats)
     low, high = rerun.interval()
     interval = (100 * low / rerun.total, 100 * high / rerun.total)
     p = rerun.p_value(*side.bounds(rerun.total))

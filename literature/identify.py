@@ -16,13 +16,14 @@ from literature.chance import finished
 from literature.fingerprint import own_values
 from literature.granularity import rounded_span
 from literature.records import Measurement, ReportedScore, same_benchmark
-from literature.rerun import rerun_of
+from literature.rerun import NO_REPEATS, Repeats, rerun_of
+from literature.siblings import siblings
 from literature.values import printed
 
 Key = tuple[tuple[str, str], ...]
 Weights = Mapping[str, Mapping[str, float]]
 PRIOR_NONE, PRIORS_NONE, FLOOR = 0.5, (0.2, 0.5, 0.8), 0.001
-MOST_EFFECTIVE, MOST_NONE, FAVOUR = 2.0, 0.05, 4.0
+MOST_EFFECTIVE, MOST_NONE, FAVOUR, INSIDE = 2.0, 0.05, 4.0, 0.95
 # What bigcode-evaluation-harness takes when its user says nothing.
 DEFAULT_LEVELS = {"decoding": "T=0.2", "length": "512", "precision": "f32"}
 
@@ -58,6 +59,17 @@ class Identification:
     used: tuple[str, ...]
     priors: tuple[str, ...]
     sentence: str
+
+    @property
+    def inside(self) -> tuple[Key, ...]:
+        """The 95 % set: the fewest configurations that hold 95 % of the posterior, given that one of them is true."""
+        found, mass = [], 0.0
+        for key, share in self.ranked:
+            if mass >= INSIDE:
+                break
+            found.append(key)
+            mass += share
+        return tuple(found)
 
     @property
     def top(self) -> Key:
@@ -148,24 +160,26 @@ def _likelihoods(
 ) -> list[tuple[ReportedScore, dict[Key, float]]]:
     """Per own value of a measured model: configuration -> likelihood relative to "none of these"."""
     done = [one for one in measurements if finished(one)]
+    repeats = siblings(done)
     found = []
     for score in own:
         same = set(names.get(score.model, (score.model,)))
         table: dict[Key, list[float]] = {}
         for one in done:
             if one.model in same and same_benchmark(score.benchmark, one.benchmark):
-                table.setdefault(_key(one, same_level, ignore), []).append(likelihood_ratio(one, score))
+                ratio = likelihood_ratio(one, score, repeats.get(one.id, NO_REPEATS))
+                table.setdefault(_key(one, same_level, ignore), []).append(ratio)
         if table:
             # Repeats of one configuration (seeds, files of one model) are averaged: any of them may be the true run.
             found.append((score, {key: sum(ratios) / len(ratios) for key, ratios in table.items()}))
     return found
 
 
-def likelihood_ratio(one: Measurement, score: ReportedScore) -> float:
+def likelihood_ratio(one: Measurement, score: ReportedScore, repeats: Repeats = NO_REPEATS) -> float:
     """P(a rerun of `one` prints the value) over P(an arbitrary value is it), floored at .001 for typing errors."""
     number = printed(score.value)
     samples = one.samples if one.greedy else stated_samples(score) or one.samples
-    rerun = rerun_of(one, samples)
+    rerun = rerun_of(one, samples, repeats)
     mass = rerun.probability(*rounded_span(number, rerun.total))
     return max(FLOOR, mass * float(100 * 10**number.decimals + 1))
 

@@ -21,6 +21,8 @@ from literature.classify import (
     match,
 )
 from literature.records import Measurement, ReportedScore, same_benchmark
+from literature.rerun import Repeats
+from literature.siblings import siblings
 
 __all__ = [
     "KINDS", "MATCHING", "Chance", "ClaimVerdict", "Match", "Misattribution", "Placebo", "chance_match", "match",
@@ -82,7 +84,7 @@ def verdicts(
     names: Mapping[str, Collection[str]],
     benchmarks: Mapping[str, Collection[str]] | None = None,
     problems: Mapping[str, int] | None = None,
-    within: Mapping[str, float] | None = None,
+    repeats: Mapping[str, Repeats] | None = None,
     identified: Collection[str] = (),
     known: Mapping[tuple[str, str], Match] | None = None,
 ) -> list[ClaimVerdict]:
@@ -90,14 +92,16 @@ def verdicts(
 
     `names` maps a reported model name to the study's names of the same model (a name not in it means itself);
     `benchmarks` likewise (default `same_benchmark`). `problems` maps reported benchmark names to N, for arithmetic on
-    claims of which nothing is measured. `within` maps configuration ids to E[p(1-p)] borrowed from siblings.
+    claims of which nothing is measured. `repeats` maps configuration ids to what their siblings tell of a rerun
+    (default: worked out from `measurements`).
     `identified` holds ids of reported scores whose study's settings are identified. `known` maps (configuration id,
     reported id) to matches already made, which are not made again.
     """
     by_model: dict[str, list[Measurement]] = {}
     for measurement in measurements:
         by_model.setdefault(measurement.model, []).append(measurement)
-    context = _Context(by_model, names, benchmarks, problems or {}, within or {}, frozenset(identified), known or {})
+    told = siblings(measurements) if repeats is None else repeats
+    context = _Context(by_model, names, benchmarks, problems or {}, told, frozenset(identified), known or {})
     return [_verdict(score, context) for score in reported]
 
 
@@ -107,7 +111,7 @@ class _Context:
     names: Mapping[str, Collection[str]]
     benchmarks: Mapping[str, Collection[str]] | None
     problems: Mapping[str, int]
-    within: Mapping[str, float]
+    repeats: Mapping[str, Repeats]
     identified: Collection[str]
     known: Mapping[tuple[str, str], Match]
 
@@ -128,8 +132,10 @@ class _Context:
         return misfit(score, size) if size else ""
 
     def match(self, one: Measurement, score: ReportedScore) -> Match:
-        """The match, made only when it is not known."""
-        return self.known.get((one.id, score.id)) or match(one, score, within=self.within.get(one.id))
+        """The match, made only when it is not known; one made without knowing the siblings is made again."""
+        if one.id in self.repeats:
+            return match(one, score, self.repeats[one.id])
+        return self.known.get((one.id, score.id)) or match(one, score)
 
 
 def _verdict(score: ReportedScore, context: _Context) -> ClaimVerdict:
@@ -139,7 +145,7 @@ def _verdict(score: ReportedScore, context: _Context) -> ClaimVerdict:
     tally = Counter(found.kind for found in matches)
     matching = sum(tally[kind] for kind in MATCHING)
     best = best_rule(tally)
-    chance = chance_match(score, own, best, within=context.within) if best else None
+    chance = chance_match(score, own, best, repeats=context.repeats) if best else None
     beside = context.misfit(score)
     unsearched = _unsearched(own)
     identified = score.id in context.identified
@@ -200,7 +206,7 @@ def _misattributions(score: ReportedScore, same: Collection[str], context: _Cont
         if not strong:
             continue
         kind = min((hit.kind for _, hit in strong), key=KINDS.index)
-        chance = chance_match(score, others, kind, within=context.within)
+        chance = chance_match(score, others, kind, repeats=context.repeats)
         labels = tuple(one.id for one, _ in strong)
         worth = f"; {chance.sentence}" if chance else ""
         yield Misattribution(

@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 
@@ -19,6 +19,8 @@ from literature.records import Measurement
 MEASURED, ASSUMED = "MEASURED", "ASSUMED"
 # Greedy decoding on other numerics, where no variant was measured: 60 % the same total, else a normal of 1.5 problems.
 JITTER_SAME, JITTER_SPREAD, JITTER_REACH = 0.6, 1.5, 12
+# Variance of a run's total over what independent problems give, equally likely beforehand; told from three runs on.
+DISPERSIONS, FEWEST_RUNS = tuple(2.0**step for step in range(8)), 3
 # E[p(1-p)] of Beta(0.5, 1), a T=0.8 run of a middling model; published T=0.2 pairs give .024 to .065.
 WIDEST_WITHIN = 0.133
 FEWEST_SAMPLES = 5
@@ -67,6 +69,29 @@ class Rerun:
         return self.first + low, self.first + min(high, len(self.below) - 1)
 
 
+@dataclass(frozen=True)
+class Repeats:
+    """What other runs of one configuration's settings tell of its rerun; `literature.siblings` collects it.
+
+    `totals` counts the passes of each run, itself included, and `passes` those of each problem over all of them, with
+    `samples` a problem in all: seeds of a sampled configuration, numerics-only variants of a greedy one. `within` is
+    E[p(1-p)] of sibling settings, for a configuration with too few samples of its own.
+    """
+
+    passes: tuple[int, ...] = ()
+    samples: int = 0
+    totals: tuple[int, ...] = ()
+    within: float | None = None
+
+    @property
+    def runs(self) -> int:
+        """How many runs were pooled."""
+        return len(self.totals)
+
+
+NO_REPEATS = Repeats()
+
+
 def from_mass(
     mass: Sequence[float], first: int, problems: int, samples: int, basis: str, note: str, identified: bool = True
 ) -> Rerun:
@@ -89,29 +114,6 @@ def greedy_assumed(count: int, problems: int) -> Rerun:
 def _normal_bin(offset: float, spread: float) -> float:
     scale = spread * math.sqrt(2)
     return 0.5 * (math.erf((offset + 0.5) / scale) - math.erf((offset - 0.5) / scale))
-
-
-def flip_rates(variants: Sequence[Sequence[int]]) -> list[float]:
-    """Per problem, how often numerics-only variants (precision aside: batch, device) depart from their majority.
-
-    `variants` holds one 0/1 vector a variant, at least two. Rates are drawn towards the mean rate by one
-    pseudo-variant, so that a problem that never flipped in few variants is not taken to be immune.
-    """
-    if len(variants) < 2:
-        raise ValueError("flip rates need two variants or more")
-    flips = [min(sum(column), len(variants) - sum(column)) for column in zip(*variants, strict=True)]
-    mean = sum(flips) / (len(flips) * len(variants))
-    return [(flip + mean) / (len(variants) + 1) for flip in flips]
-
-
-def greedy_measured(passed: Sequence[int], flips: Sequence[float]) -> Rerun:
-    """Total of a greedy rerun when problem i flips with probability `flips[i]`: Poisson-binomial."""
-    import numpy as np
-    from scipy.stats import poisson_binom
-
-    rates = [1 - flip if outcome else flip for outcome, flip in zip(passed, flips, strict=True)]
-    mass = np.clip(poisson_binom.pmf(np.arange(len(rates) + 1), rates), 0.0, None)
-    return from_mass(mass.tolist(), 0, len(passed), 1, MEASURED, "flips between numerics-only variants")
 
 
 def within_variance(passes: Sequence[int], samples: int) -> float:
@@ -180,34 +182,83 @@ def fit_beta(passes: tuple[int, ...], samples: int) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=1024)
-def sampled_measured(passes: tuple[int, ...], samples: int, again: int) -> Rerun:
-    """Count of a rerun with `again` samples, from `passes` of `samples` a problem: beta-binomial predictive."""
+def sampled_measured(passes: tuple[int, ...], samples: int, again: int, totals: tuple[int, ...] = ()) -> Rerun:
+    """Count of a rerun with `again` samples, from `passes` of `samples` a problem: beta-binomial predictive.
+
+    The fitted prior's mean is itself uncertain; to first order (Kass and Steffey 1989) that adds the variance
+    N m^2 E[p(1-p)] (a+b) / (n (a+b+n)) to the count. `totals` are the runs that `passes` pools, for `shocks`.
+    """
     import numpy as np
     from scipy.stats import betabinom
 
     a, b = fit_beta(passes, samples)
     total = len(passes) * again
-    length = 1 << total.bit_length()
+    length = 2 << total.bit_length()
     k = np.arange(again + 1)
     spectrum = np.ones(length // 2 + 1, dtype=complex)
     for c, problems in Counter(passes).items():
         spectrum *= np.fft.rfft(betabinom.pmf(k, again, a + c, b + samples - c), length) ** problems
-    mass = np.clip(np.fft.irfft(spectrum, length)[: total + 1], 0.0, None)
+    within = within_variance(passes, samples)
+    spread = total * again * within * (a + b) / (samples * (a + b + samples))
+    squares = (2 * np.pi * np.arange(length // 2 + 1) / length) ** 2
+    for_shocks = [
+        share * np.exp(-0.5 * (spread + variance) * squares)
+        for share, variance in shocks(totals, len(passes), samples, again, within)
+    ]
+    mass = np.clip(np.fft.irfft(spectrum * sum(for_shocks), length)[: total + 1], 0.0, None)
     note = f"{samples} samples per problem, beta prior ({a:.2g}, {b:.2g}) fitted to them"
-    return from_mass(mass.tolist(), 0, len(passes), again, MEASURED, note)
+    return from_mass(mass.tolist(), 0, len(passes), again, MEASURED, note + _seed_note(totals))
+
+
+def shocks(totals: Sequence[int], problems: int, samples: int, again: int, within: float) -> list[tuple[float, float]]:
+    """(share, added variance of a rerun's count) of what moves all problems of a run together.
+
+    `totals` counts the passes of runs of one recipe, `samples` a problem over all of them. Each ratio in DISPERSIONS of
+    the variance between runs to the variance within them is weighted by the likelihood of the totals; below three runs
+    nothing is added, because nothing can be told.
+    """
+    runs = len(totals)
+    if runs < FEWEST_RUNS or within <= 0:
+        return [(1.0, 0.0)]
+    one = problems * (samples // runs) * within
+    mean = sum(totals) / runs
+    squares = sum((total - mean) ** 2 for total in totals)
+    logs = [-(runs - 1) / 2 * math.log(ratio) - squares / (2 * ratio * one) for ratio in DISPERSIONS]
+    weights = [math.exp(value - max(logs)) for value in logs]
+    unit = problems * again * again * within * runs / samples * (1 + 1 / runs)
+    return [
+        (weight / math.fsum(weights), (ratio - 1) * unit) for ratio, weight in zip(DISPERSIONS, weights, strict=True)
+    ]
+
+
+def _seed_note(totals: Sequence[int]) -> str:
+    return f", {len(totals)} runs" if len(totals) > 1 else ""
 
 
 @lru_cache(maxsize=4096)
 def sampled_borrowed(
-    count: int, problems: int, samples: int, again: int, within: float, note: str, identified: bool
+    count: int,
+    problems: int,
+    samples: int,
+    again: int,
+    within: float,
+    note: str,
+    identified: bool,
+    totals: tuple[int, ...] = (),
 ) -> Rerun:
-    """Count of a rerun when E[p(1-p)] = `within` comes from elsewhere: a discretised normal, ASSUMED."""
+    """Count of a rerun given E[p(1-p)] = `within`: a discretised normal; MEASURED where `totals` of runs show it."""
     mean = count * again / samples
-    spread = math.sqrt(again * again * problems * within * (1 / samples + 1 / again))
-    reach = 6 * spread + 1
+    variance = again * again * problems * within * (1 / samples + 1 / again)
+    added = shocks(totals, problems, samples, again, within)
+    spreads = [(share, math.sqrt(variance + more)) for share, more in added]
+    reach = 6 * max(spread for _, spread in spreads) + 1
     low, high = max(0, math.floor(mean - reach)), min(problems * again, math.ceil(mean + reach))
-    mass = [_normal_bin(value - mean, spread) for value in range(low, high + 1)]
-    return from_mass(mass, low, problems, again, ASSUMED, note, identified)
+    mass = [
+        math.fsum(share * _normal_bin(value - mean, spread) for share, spread in spreads)
+        for value in range(low, high + 1)
+    ]
+    basis = MEASURED if totals else ASSUMED
+    return from_mass(mass, low, problems, again, basis, note + _seed_note(totals), identified)
 
 
 def widest(count: int, problems: int, samples: int, again: int) -> Rerun:
@@ -218,26 +269,27 @@ def widest(count: int, problems: int, samples: int, again: int) -> Rerun:
     return sampled_borrowed(count, problems, samples, again, within, note, False)
 
 
-def rerun_of(
-    measurement: Measurement,
-    samples: int | None = None,
-    *,
-    flips: Sequence[float] | None = None,
-    within: float | None = None,
-) -> Rerun:
+def rerun_of(measurement: Measurement, samples: int | None = None, repeats: Repeats = NO_REPEATS) -> Rerun:
     """The rerun distribution of a finished measurement, for a report with `samples` a problem (None: its own number).
 
-    `flips` are measured flip rates of greedy decoding; `within` is E[p(1-p)] of sibling settings, used below 5 samples.
+    Numerics variants of a greedy run are treated as samples of it; seeds of a sampled run are pooled.
     """
-    passes, again = tuple(measurement.passes), samples or measurement.samples
-    count = sum(passes)
+    again, own = samples or measurement.samples, tuple(measurement.passes)
     if measurement.greedy:
-        if flips is not None:
-            return greedy_measured(passes, flips)
-        return greedy_assumed(count, measurement.problems)
-    if measurement.samples >= FEWEST_SAMPLES:
-        return sampled_measured(passes, measurement.samples, again)
-    if within is not None:
-        note = f"E[p(1-p)] = {within:.3f} borrowed from sibling settings"
-        return sampled_borrowed(count, measurement.problems, measurement.samples, again, within, note, True)
-    return widest(count, measurement.problems, measurement.samples, again)
+        if repeats.runs > 1:
+            found = sampled_measured(repeats.passes, repeats.samples, 1)
+            return replace(found, note=f"{repeats.runs} numerics variants: {found.note}")
+        return greedy_assumed(sum(own), measurement.problems)
+    passes, pooled, totals = own, measurement.samples, repeats.totals if repeats.runs > 1 else ()
+    if totals:
+        passes, pooled = repeats.passes, repeats.samples
+    if pooled >= FEWEST_SAMPLES:
+        return sampled_measured(passes, pooled, again, totals)
+    count, problems = sum(passes), measurement.problems
+    if totals and (within := within_variance(passes, pooled)) > 0:
+        note = f"E[p(1-p)] = {within:.3f} between its seeds"
+        return sampled_borrowed(count, problems, pooled, again, within, note, True, totals)
+    if repeats.within is not None:
+        note = f"E[p(1-p)] = {repeats.within:.3f} borrowed from sibling settings"
+        return sampled_borrowed(count, problems, pooled, again, repeats.within, note, True)
+    return widest(count, problems, pooled, again)

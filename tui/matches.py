@@ -7,7 +7,7 @@ rerun distribution and goes to a thread, as do the verdicts over a whole model.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -92,9 +92,10 @@ class Matches:
         """What all configurations together say of a reported score; None until that was worked out."""
         return self._verdicts.get(reported)
 
-    def rank(self, configuration: str, model: str) -> tuple[int, float]:
-        """How near a configuration comes to any reported value of its model: class first, then distance."""
-        cells = (self._cells.get((configuration, reported.id)) for reported in self.reported(model))
+    def rank(self, configuration: str, model: str, only: str = "") -> tuple[int, float]:
+        """How near a configuration comes to any reported value of its model, or to `only` one: class, then distance."""
+        wanted = [only] if only else [reported.id for reported in self.reported(model)]
+        cells = (self._cells.get((configuration, reported)) for reported in wanted)
         return min((_key(cell) for cell in cells if cell is not None), default=(len(ORDER), 0.0))
 
     def best(self, reported: ReportedScore, configurations: Iterable[str]) -> Match | None:
@@ -163,8 +164,17 @@ class Matches:
             for verdict in self._judging.result():
                 self._verdicts[verdict.reported.id] = verdict
                 changed.update(cell.measurement for cell in verdict.matches[:1])
+                changed.update(self._sharpened(verdict))
             self._judging = None
         return changed
+
+    def _sharpened(self, verdict: ClaimVerdict) -> Iterator[str]:
+        """Finished cells that a verdict made anew, knowing what their siblings tell; the configurations they are of."""
+        for cell in verdict.matches:
+            place = (cell.measurement, verdict.reported.id)
+            if cell.p_same is not None and place in self._cells and self._cells[place] != cell:
+                self._cells[place] = cell
+                yield cell.measurement
 
     def _judge(self, scores: Mapping[str, Score]) -> None:
         """Work the verdicts of changed models out anew, at most once a second, behind the cells."""

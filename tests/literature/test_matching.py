@@ -10,6 +10,7 @@ import pytest
 
 from literature.chance import acceptance, chance_match, covered, merge, placebo
 from literature.matching import KINDS, match, verdicts
+from literature.rerun import Repeats
 
 if TYPE_CHECKING:
     from conftest import Build
@@ -63,7 +64,7 @@ def test_one_sample_at_temperature_is_inconclusive_unless_far_off(build: Build) 
     assert near.kind == "inconclusive"
     assert "n=5" in near.sentence
     assert far.kind == "ruled out"
-    assert match(one, build.score("51.0", **N20), within=0.03).kind in ("within noise", "inconclusive")
+    assert match(one, build.score("51.0", **N20), Repeats(within=0.03)).kind in ("within noise", "inconclusive")
 
 
 def test_running_scores_are_intervals_and_excluded_by_the_exact_bound(build: Build) -> None:
@@ -142,12 +143,14 @@ def test_acceptance_agrees_with_the_classes(build: Build) -> None:
 
 
 def test_a_borrowed_variance_widens_the_chance(build: Build) -> None:
-    """One sample at T>0 accepts only what it prints; with its siblings' variance, an interval."""
+    """One sample at T>0 accepts only what it prints, rounded or cut off; with its siblings' variance, an interval."""
     ones = [build.sampled([1] * count + [0] * (164 - count), 1, id=f"c{count}") for count in (40, 90)]
     score = build.score("24.4", **N20)
-    alone, borrowed = (chance_match(score, ones, "within noise", within=known) for known in (None, {"c40": 0.03}))
+    alone, borrowed = (
+        chance_match(score, ones, "within noise", repeats=known) for known in (None, {"c40": Repeats(within=0.03)})
+    )
     assert alone is not None and borrowed is not None
-    assert alone.everywhere == pytest.approx(2 / 1001)
+    assert alone.everywhere == pytest.approx(4 / 1001)
     assert borrowed.everywhere > 10 * alone.everywhere
 
 

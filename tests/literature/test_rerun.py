@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,19 +15,19 @@ from literature.classify import MATCHING, match
 from literature.rerun import (
     ASSUMED,
     MEASURED,
+    Repeats,
     dispersion,
-    flip_rates,
     greedy_assumed,
-    greedy_measured,
     other_problems,
     rerun_of,
     sampled_measured,
     widest,
     within_variance,
 )
+from literature.siblings import siblings
 
 if TYPE_CHECKING:
-    from conftest import Build
+    from conftest import Build, FakeMeasurement
 
 
 def moments(found: object) -> tuple[float, float]:
@@ -45,22 +46,63 @@ def test_assumed_jitter_is_labelled_and_narrow() -> None:
     assert math.fsum(found.mass) == pytest.approx(1)
 
 
-def test_measured_flips_follow_the_poisson_binomial() -> None:
-    """Mean and variance of the total are those of independent flips around the measured vector."""
-    passed = [1] * 30 + [0] * 70
-    flips = [0.1] * 20 + [0.02] * 80
-    found = greedy_measured(passed, flips)
-    assert found.basis == MEASURED
-    mean, spread = moments(found)
-    expected = sum((1 - f) if y else f for y, f in zip(passed, flips, strict=True))
-    assert mean == pytest.approx(expected)
-    assert spread == pytest.approx(math.sqrt(sum(f * (1 - f) for f in flips)))
+def test_numerics_variants_are_samples_of_a_greedy_run(build: Build) -> None:
+    """Three float precisions that agree but for four problems: measured, narrow, and never without any spread."""
+    ones = [
+        build.greedy(80, id=precision, axes={"decoding": "greedy", "precision": precision})
+        for precision in ("f32", "f16", "bf16", "q8_0")
+    ]
+    ones[1] = replace(ones[1], passes=[*[1] * 78, *[0] * 86])
+    ones[2] = replace(ones[2], passes=[*[1] * 80, *[0] * 82, 1, 1])
+    told = siblings(ones)
+    assert set(told) == {"f32", "f16", "bf16"}, "quantised weights are another model"
+    found = rerun_of(ones[0], 1, told["f32"])
+    assert (found.basis, found.total) == (MEASURED, 164)
+    assert "3 numerics variants" in found.note
+    assert 0.5 < moments(found)[1] < 3
+    same = rerun_of(
+        ones[0], 1, siblings([ones[0], replace(ones[0], id="x", axes={**ones[0].axes, "precision": "f16"})])["x"]
+    )
+    assert same.interval() != (80, 80)
 
 
-def test_a_problem_that_never_flipped_is_not_immune() -> None:
-    """Flip rates are drawn towards the mean rate, more the fewer variants there are."""
-    rates = flip_rates([[1, 0, 1], [1, 1, 1], [1, 0, 1]])
-    assert 0 < rates[0] < rates[1] < 1
+def test_spread_between_seeds_wins_over_the_binomial(build: Build) -> None:
+    """Five seeds whose totals lie far apart widen the rerun; five that differ as samples do leave it as it was."""
+    rng = np.random.default_rng(5)
+    rates = rng.beta(0.5, 1, 164)
+
+    def seeds(shock: float) -> list[FakeMeasurement]:
+        odds = np.log(rates / (1 - rates))
+        shocks = [shock * z for z in (-1.3, -0.6, 0.1, 0.7, 1.2)]
+        return [
+            build.sampled(
+                [int(c) for c in rng.binomial(5, 1 / (1 + np.exp(-odds - z)))], 5, id=str(z), axes={"seed": str(z)}
+            )
+            for z in shocks
+        ]
+
+    def spread(ones: list[FakeMeasurement]) -> float:
+        repeats = siblings(ones)
+        assert repeats[ones[0].id].samples == 25
+        return moments(rerun_of(ones[0], 5, repeats[ones[0].id]))[1]
+
+    calm, wild = spread(seeds(1e-9)), spread(seeds(0.5))
+    alone = moments(rerun_of(seeds(1e-9)[0], 5))[1]
+    assert calm < 1.3 * alone
+    assert wild > 2 * calm
+
+
+def test_settings_nearby_lend_their_variance(build: Build) -> None:
+    """One sample at T=0.8 borrows E[p(1-p)] from the same model's five-sample run at T=0.8, not from one at T=0.2."""
+    hot, cold = {"decoding": "T=0.8", "length": "512"}, {"decoding": "T=0.2", "length": "512"}
+    ones = [
+        build.sampled([1] * 80 + [0] * 84, 1, id="one", axes={**hot, "length": "2048"}),
+        build.sampled([0, 1, 3, 5] * 41, 5, id="hot", axes=hot),
+        build.sampled([0, 5] * 82, 5, id="cold", axes=cold),
+    ]
+    assert siblings(ones)["one"].within == pytest.approx(within_variance(ones[1].passes, 5))
+    assert "one" not in siblings([ones[0], ones[2]])
+    assert rerun_of(ones[0], 1, siblings(ones)["one"]).identified
 
 
 def test_the_predictive_agrees_with_the_variance_within_problems() -> None:
@@ -85,7 +127,7 @@ def test_two_honest_sampled_reruns_rarely_print_the_same() -> None:
 def test_one_sample_tells_nothing_of_its_own_variance(build: Build) -> None:
     """n=1 at T>0 gives the widest case, not identified; a sibling's variance replaces it and is narrower."""
     single = build.sampled([1] * 80 + [0] * 84, 1)
-    alone, borrowed = rerun_of(single), rerun_of(single, within=0.03)
+    alone, borrowed = rerun_of(single), rerun_of(single, None, Repeats(within=0.03))
     assert not alone.identified
     assert borrowed.identified
     assert borrowed.basis == alone.basis == ASSUMED
