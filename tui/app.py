@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 from textual.command import CommandPalette
@@ -24,6 +24,9 @@ from tui.state import Countdown
 from tui.study import Study
 from tui.theme import MARKS, Look, themes, wants_ascii
 from tui.widgets.rows import dress_all
+
+if TYPE_CHECKING:
+    from tui.table_import import TableImport
 
 TICK = 1 / 15
 FOLD_SECONDS = 0.008
@@ -190,11 +193,18 @@ class ScoretraceApp(Commanded, App[int]):
         self.call_after_refresh(screen.show_configuration, configuration)
 
     def import_table(self, name: str) -> str:
-        """Add a table; the sentence that says what was read."""
+        """Add a table by path or shipped name as it is; the sentence that says what was read."""
         count = self.desk.add_table(str(Path(name).expanduser()))
         unread = self.desk.literature.unread
         rest = f"; {len(unread)} could not be read, the first: {unread[0]}" if unread else ""
         return f"Read {count} reported scores from {name}{rest}"
+
+    def take_in(self, table: TableImport) -> str:
+        """Put a previewed table into the study's own one; the sentence that says what is new there."""
+        count = self.desk.take_in(table.scores, f"import of {table.path}")
+        there = len(table.scores) - count
+        rest = f"; {there} were there already" if there else ""
+        return f"Kept {count} reported scores from {table.path} in {self.desk.own.name}{rest}; u takes it back"
 
     def open_study(self, study: Study) -> bool:
         """Take up a study; False, with the reason on the status line, when one of its tables cannot be read."""

@@ -3,6 +3,7 @@
 FrontError
 ├── StudyError      a study file is wrong: names the file, the key, what was expected
 ├── OptionError     a command's options do not go together, or a value is not understood
+├── TypedError      what was typed into a line of the app is not understood; says what was expected
 ├── ViewOnlyError   a view was asked to change something
 └── BundleError     a bundle cannot be written, or is none; names the file, the member and what was expected
 """
@@ -20,6 +21,10 @@ class StudyError(FrontError):
 
 class OptionError(FrontError):
     """A command's options do not go together, or a value is not understood."""
+
+
+class TypedError(FrontError):
+    """A filter, a score or a setting typed into the app is not understood, or cannot be kept as it is."""
 
 
 class ViewOnlyError(FrontError):

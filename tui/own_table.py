@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cache.paths import studies_folder
 from literature.records import ReportedScore
-from tui.errors import StudyError
+from tui.errors import TypedError
 
 Scores = tuple[ReportedScore, ...]
 
@@ -63,6 +63,16 @@ class OwnTable:
         """How a study names this table."""
         return str(self.path)
 
+    @property
+    def undoable(self) -> str:
+        """What the last change was; empty when there is none."""
+        return self._done[-1].what if self._done else ""
+
+    @property
+    def redoable(self) -> str:
+        """What was taken back last; empty when there is nothing."""
+        return self._undone[-1].what if self._undone else ""
+
     def covers(self, table: str) -> bool:
         """True when the scores of another table are read here instead."""
         start = shown_name(table) + ":"
@@ -80,7 +90,7 @@ class OwnTable:
     def correct(self, table: str, shown: Scores, old: ReportedScore, new: ReportedScore | None) -> None:
         """Put `new` in place of `old` (None: leave it out), which stands in `table` with the scores `shown`.
 
-        `StudyError` when `new` is there already, or when nothing of a taken table would be left.
+        `TypedError` when `new` is there already, or when nothing of a taken table would be left.
         """
         self.read()
         before = self.scores
@@ -89,11 +99,11 @@ class OwnTable:
         known = {score.id for score in before}
         whole = before + tuple(score for score in taken if score.id not in known)
         if new is not None and new.id != old.id and any(score.id == new.id for score in whole):
-            raise StudyError(f"{new.model}: {new.label} is there already; change the value or its sources")
+            raise TypedError(f"{new.model}: {new.label} is there already; change the value or its sources")
         after = [new and replace(new, place=score.place) if score.id == old.id else score for score in whole]
         left = tuple(score for score in after if score is not None)
         if not left:
-            raise StudyError("the last score of a table cannot be taken away: import another table first")
+            raise TypedError("the last score of a table cannot be taken away: import another table first")
         what = f"{old.model} {old.label}" + (f" is now {new.label}" if new else " is taken away")
         self._change(Change(before, left, what))
 
@@ -147,7 +157,7 @@ def read_score(
     from literature.table import DEFAULT_METRIC, split_sources
 
     if not model.strip():
-        raise StudyError("model is empty: expected the name as the source prints it")
+        raise TypedError("model is empty: expected the name as the source prints it")
     cells = parse_cell(value)
     if len(cells) != 1:
         raise ScoreTextError(f"value {value!r}: expected one number from 0 to 100, such as 48.9")
@@ -172,7 +182,7 @@ def read_states(text: str) -> dict[str, str]:
             continue
         axis, sign, value = (piece.strip() for piece in part.partition("="))
         if not sign or not axis or not value:
-            raise StudyError(f"states {part.strip()!r}: expected AXIS=VALUE parts, such as T=0.2, n=20")
+            raise TypedError(f"states {part.strip()!r}: expected AXIS=VALUE parts, such as T=0.2, n=20")
         found[names.get(axis, axis)] = value
     return found
 

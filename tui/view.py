@@ -22,7 +22,7 @@ REFUSED = "This is a view: it changes nothing. Use `scoretrace` on the machine i
 
 READING: Mapping[str, frozenset[str]] = {
     "app": frozenset(("literature", "grid", "run", "report", "runs", "theme", "palette", "quit")),
-    "literature": frozenset(("open", "filter", "sort")),
+    "literature": frozenset(("open", "filter", "sort", "left", "right")),
     "grid": frozenset(("left", "right")),
     "run": frozenset(("open", "sort", "group", "filter", "findings", "left", "right", "model", "stream", "detach")),
     "report": frozenset(("refresh",)),

@@ -135,19 +135,3 @@ async def test_wide_terminals_show_details_at_the_side():
         details, rows = app.screen.query_one("#details"), app.screen.query_one("#models")
         assert details.region.x >= rows.region.right - 1
         assert details.region.height > 30
-
-
-async def test_cells_that_cannot_be_read_are_named(tmp_path, monkeypatch):
-    """An import says how many there are and shows the first with its place."""
-    monkeypatch.chdir(tmp_path)
-    Path("own.csv").write_text(
-        "model,benchmark,metric,value,sources\nMy model,humanevalfix-python,pass@1,28,a\nMy model,x,pass@1,lots,b\n"
-    )
-    app = app_of()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until_shown(pilot, "DeepSeekCoder-Inst (33B)")
-        await pilot.press("i")
-        await typed(pilot, "own.csv")
-        await pilot.press("enter")
-        await settled(pilot, lambda: "1 could not be read, the first:" in " ".join(shown(app).split()), "the sentence")
-        assert "'lots'" in shown(app)

@@ -9,7 +9,7 @@ from literature.errors import ScoreTextError
 from literature.shipped import shipped_tables
 from literature.table import read_table
 from tui.desk import Desk
-from tui.errors import StudyError
+from tui.errors import TypedError
 from tui.own_table import own_path, read_score, read_states, shown_name, write_states
 from tui.reading import Literature
 
@@ -98,7 +98,7 @@ def test_two_scores_that_are_the_same_are_refused():
     desk = desk_of()
     entry = next(entry for entry in desk.literature.entries if len(entry.scores) > 1)
     first, second = entry.scores[:2]
-    with pytest.raises(StudyError, match="is there already"):
+    with pytest.raises(TypedError, match="is there already"):
         desk.correct(first, second)
 
 
@@ -106,7 +106,7 @@ def test_the_last_score_of_a_study_stays():
     """A table of one score cannot lose it, for an empty table cannot be read."""
     desk = desk_of(name="empty", tables=())
     desk.take_in([read_score("m", "b", "", "28", "a", "")], "added")
-    with pytest.raises(StudyError, match="last score"):
+    with pytest.raises(TypedError, match="last score"):
         desk.correct(desk.literature.entries[0].scores[0], None)
 
 
@@ -123,7 +123,7 @@ def test_what_sources_state_reads_back():
     assert found == {"temperature": "0.2", "samples": "20", "note": "as printed, page 3"}
     score = read_score("m", "b", "", "28", "a", "T=0.2; note=as printed, page 3")
     assert read_states(write_states(score)) == score.stated
-    with pytest.raises(StudyError, match="AXIS=VALUE"):
+    with pytest.raises(TypedError, match="AXIS=VALUE"):
         read_states("greedy")
 
 

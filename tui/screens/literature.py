@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -11,15 +11,19 @@ from textual.containers import Container
 
 from literature.records import ReportedScore
 from tui.commands import Command, bindings
-from tui.reading import Entry, arithmetic, shipped, size_of, stated
+from tui.errors import TypedError
+from tui.reading import Entry, arithmetic, size_of, stated
+from tui.rows_filter import HINT, SORTS, off_grid, ordered, parse_filter
 from tui.screens.base import BaseScreen, join, numbered
+from tui.screens.form import FormScreen
+from tui.screens.prompt import USER_ERRORS
+from tui.screens.score_forms import ask_table, read_fields, score_fields
 from tui.theme import MARKS
 from tui.widgets.bars import TextLine
 from tui.widgets.pieces import Piece, cell, scale, scale_header
 from tui.widgets.rows import RowList
 from tui.widgets.text import Line, TextView
 
-SORTS = ("table order", "spread", "name", "most values off the k/N grid")
 NAME, SPREAD, GRID, STATUS = 25, 5, 4, 9
 
 
@@ -31,13 +35,16 @@ class LiteratureScreen(BaseScreen):
         Command(
             "enter", "open", "matches", "Model: its matches", "Show the model's matches in the run, if there are any."
         ),
-        Command(
-            "i", "import", "import", "Table: import", "Add a table of reported scores by its path or shipped name."
-        ),
-        Command(
-            "slash", "filter", "filter", "Table: filter", "Show only rows that hold a text (model, benchmark, source)."
-        ),
-        Command("o", "sort", "sort", "Table: sort", "Sort by table order, spread, name, or values off the k/N grid."),
+        Command("i", "import", "import", "Table: import", "Add a table of reported scores: preview, columns, keep."),
+        Command("e", "edit", "edit", "Score: edit", "Correct the marked value; kept in the study's own table."),
+        Command("a", "add", "add", "Score: add", "Add a reported score; kept in the study's own table."),
+        Command("slash", "filter", "filter", "Table: filter", "Show only rows that hold words, a source, a status."),
+        Command("o", "sort", "sort", "Table: sort", "Sort by spread, model, benchmark, source, status, off grid."),
+        Command("u", "undo", "undo", "Score: undo", "Take the last change of the study's own table back."),
+        Command("U,ctrl+r", "redo", "redo", "Score: redo", "Make the change that was taken back again.", True),
+        Command("D", "remove", "remove", "Score: take away", "Take the marked value out of this study.", True),
+        Command("h,left", "left", "", "Score: the one before", "Mark the model's value before this one.", True),
+        Command("l,right", "right", "", "Score: the next", "Mark the model's next value.", True),
     )
     BINDINGS = bindings(TABLE)
 
@@ -45,6 +52,7 @@ class LiteratureScreen(BaseScreen):
         super().__init__()
         self.sort = 0
         self.text = ""
+        self.value = 0
         self._summed = ""
         self._entries: dict[str, Entry] = {}
 
@@ -99,15 +107,22 @@ class LiteratureScreen(BaseScreen):
         return text + (f"; filter {self.text!r}" if self.text else "") + f"; {SORTS[self.sort]}"
 
     def _ordered(self) -> Iterator[Entry]:
-        wanted = self.text.casefold()
-        entries = [entry for entry in self.root.desk.literature.entries if wanted in _haystack(entry)]
-        if self.sort == 1:
-            entries.sort(key=lambda entry: -entry.spread)
-        elif self.sort == 2:
-            entries.sort(key=lambda entry: entry.model.casefold())
-        elif self.sort == 3:
-            entries.sort(key=lambda entry: -_off_grid(entry))
-        yield from entries
+        wanted = parse_filter(self.text)
+        statuses = {entry.key: self._statuses(entry) for entry in self.root.desk.literature.entries}
+        entries = [entry for entry in self.root.desk.literature.entries if wanted(entry, statuses[entry.key])]
+        yield from ordered(entries, self.sort, lambda entry: statuses[entry.key])
+
+    def _statuses(self, entry: Entry) -> list[str]:
+        desk = self.root.desk
+        found = [best.kind for score in entry.scores if (best := desk.best(entry, score)) is not None]
+        found.sort(key=list(MARKS).index)
+        if not desk.configurations_of(entry):
+            found.append("not run")
+        if desk.measured(entry):
+            found.append("measured")
+        if off_grid(entry):
+            found.append("off grid")
+        return found
 
     def _scale_width(self, width: int) -> int:
         return max(12, width - NAME - SPREAD - GRID - STATUS - 4)
@@ -154,7 +169,11 @@ class LiteratureScreen(BaseScreen):
 
     @on(RowList.Moved, "#models")
     def _moved(self) -> None:
+        self.value = 0
         self._details()
+
+    def _marked(self, entry: Entry) -> int:
+        return min(self.value, len(entry.scores) - 1)
 
     def _details(self, *, keep: bool = False) -> None:
         entry = self._entries.get(self.rows.key)
@@ -175,15 +194,15 @@ class LiteratureScreen(BaseScreen):
                 "muted",
             ),
         ]  # fmt: skip
-        for score in entry.scores:
-            yield from self._describe_score(entry, score, size)
+        for index, score in enumerate(entry.scores):
+            yield from self._describe_score(entry, score, size, index == self._marked(entry))
         for found in self.root.desk.literature.measured_by_reference(entry):
             low_high = " to ".join(dict.fromkeys(part for part in (found.low, found.high) if part))
             note = f" ({found.note})" if found.note else ""
             yield [Piece(f"the source of this table measured {low_high} itself, {found.setting}{note}", "muted")]
 
-    def _describe_score(self, entry: Entry, score: ReportedScore, size: int | None) -> Iterator[Line]:
-        line = [Piece(f"{score.label:<14} ", "against")]
+    def _describe_score(self, entry: Entry, score: ReportedScore, size: int | None, marked: bool) -> Iterator[Line]:
+        line = [Piece("▸" if marked else " ", "text bold"), Piece(f"{score.label:<14} ", "against")]
         if size is None:
             line.append(Piece("number of problems unknown: no arithmetic"))
         else:
@@ -226,31 +245,116 @@ class LiteratureScreen(BaseScreen):
         self.run_command("open")
 
     def do_import(self) -> None:
-        """Ask for a path."""
-        from tui.screens.prompt import PromptScreen
+        """Ask for a file, then show what it holds."""
+        ask_table(self.root, self._kept)
+
+    def _kept(self, text: str) -> None:
+        self.fill()
+        self.app.call_after_refresh(self.say, text)
+
+    def _score(self) -> ReportedScore:
+        entry = self._entries[self.rows.key]
+        return entry.scores[self._marked(entry)]
+
+    def why_not_left(self) -> str:
+        """There must be a row."""
+        return "" if self.rows.key else "No row is chosen: i imports a table, a adds a score."
+
+    why_not_right = why_not_edit = why_not_remove = why_not_left
+
+    def do_left(self) -> None:
+        """The value before."""
+        self._mark(-1)
+
+    def do_right(self) -> None:
+        """The next value."""
+        self._mark(1)
+
+    def _mark(self, step: int) -> None:
+        entry = self._entries[self.rows.key]
+        self.value = max(0, min(len(entry.scores) - 1, self._marked(entry) + step))
+        self._details(keep=True)
+        score = self._score()
+        self.say(f"{score.label}: e corrects it, D takes it away.")
+
+    def do_edit(self) -> None:
+        """Ask for the marked value anew."""
+        old = self._score()
+
+        def accept(answers: Mapping[str, str]) -> str:
+            new = read_fields(answers, old)
+            self.root.desk.correct(old, new)
+            return f"{old.label} is now {new.label}, kept in {self.root.desk.own.name}; u takes it back."
 
         self.app.push_screen(
-            PromptScreen(
-                "Import a table",
-                "CSV, TSV, XLSX, Markdown, LaTeX, HTML or JSON; or a shipped name: " + ", ".join(shipped()),
-                self.root.import_table,
-            ),
-            self._imported,
+            FormScreen("Correct a reported score", score_fields(old), accept, first="value"), self._changed
         )
 
-    def _imported(self, text: str | None) -> None:
+    def do_add(self) -> None:
+        """Ask for a new score of the marked row's model."""
+        entry = self._entries.get(self.rows.key)
+        like = ReportedScore(
+            entry.model if entry else "", entry.benchmark if entry else "", entry.metric if entry else "", "", ()
+        )
+
+        def accept(answers: Mapping[str, str]) -> str:
+            new = read_fields(answers, None)
+            if not self.root.desk.take_in([new], f"{new.model} {new.label} was added"):
+                raise TypedError(f"{new.model}: {new.label} is there already")
+            return f"{new.label} added to {self.root.desk.own.name}; u takes it back."
+
+        form = FormScreen("Add a reported score", score_fields(like), accept, first="value" if entry else "model")
+        self.app.push_screen(form, self._changed)
+
+    def _changed(self, text: str | None) -> None:
         if text:
-            self.fill()
-            self.say(text)
+            self._kept(text)
+
+    def do_remove(self) -> None:
+        """Out of the study; the table it came from stays as it is."""
+        old = self._score()
+        self._attempt(lambda: self.root.desk.correct(old, None), f"{old.label} is taken away; u brings it back.")
+
+    def why_not_undo(self) -> str:
+        """There must be a change."""
+        return "" if self.root.desk.own.undoable else "Nothing to take back: no score was changed since the app began."
+
+    def do_undo(self) -> None:
+        """The last change."""
+        what = self.root.desk.own.undoable
+        self._attempt(self.root.desk.undo, f"Taken back: {what}; U makes it again.")
+
+    def why_not_redo(self) -> str:
+        """Something must have been taken back."""
+        return "" if self.root.desk.own.redoable else "Nothing to make again: u takes a change back first."
+
+    def do_redo(self) -> None:
+        """The change taken back last."""
+        what = self.root.desk.own.redoable
+        self._attempt(lambda: self.root.desk.undo(redo=True), f"Made again: {what}; u takes it back.")
+
+    def _attempt(self, act: Callable[[], object], said: str) -> None:
+        try:
+            act()
+        except USER_ERRORS as error:
+            self.say(str(error), warning=True)
+            return
+        self.fill()
+        self.say(said)
 
     def do_filter(self) -> None:
         """Type to filter."""
-        self.open_filter(self.text, "text in model, benchmark or source; esc clears")
+        self.open_filter(self.text, HINT + "; esc clears")
 
     def filtered(self, text: str) -> None:
-        """Rows that hold the text."""
-        self.text = text
-        self.fill()
+        """Rows that hold every word; what is half typed leaves the rows as they are."""
+        old, self.text = self.text, text
+        try:
+            self.fill()
+        except TypedError as error:
+            self.text = old
+            self.say(str(error), warning=True)
+            return
         self._sum()
 
     def do_sort(self) -> None:
@@ -258,12 +362,3 @@ class LiteratureScreen(BaseScreen):
         self.sort = (self.sort + 1) % len(SORTS)
         self.fill()
         self._sum()
-
-
-def _haystack(entry: Entry) -> str:
-    sources = " ".join(source for score in entry.scores for source in (*score.sources, score.value))
-    return f"{entry.model} {entry.benchmark} {entry.metric} {sources}".casefold()
-
-
-def _off_grid(entry: Entry) -> int:
-    return 0 if entry.printable is None else len(entry.scores) - entry.printable

@@ -125,14 +125,14 @@ class RunsScreen(BaseScreen):
             self.root.go("literature")
 
     def do_import(self) -> None:
-        """Ask for a path; the table opens."""
-        hint = "CSV, TSV, XLSX, Markdown, LaTeX, HTML or JSON; or the name of a shipped table"
-        self.app.push_screen(PromptScreen("Import a table", hint, self.root.import_table), self._imported)
+        """Ask for a file; the literature opens on what was kept."""
+        from tui.screens.score_forms import ask_table
 
-    def _imported(self, text: str | None) -> None:
-        if text:
-            self.root.go("literature")
-            self.app.call_after_refresh(self.root.say, text)
+        ask_table(self.root, self._kept)
+
+    def _kept(self, text: str) -> None:
+        self.root.go("literature")
+        self.app.call_after_refresh(self.root.say, text)
 
     def why_not_resume(self) -> str:
         """Only a run without a worker can be resumed."""
