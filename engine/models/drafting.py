@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-LONGEST = 4
+LONGEST = 3
 """Tokens of context that a guess is looked up by, at most; shorter ones are tried after longer ones."""
 
 

@@ -168,6 +168,11 @@ class LlamaDecoder:
         self.flash_attention = flash_attention
 
     @property
+    def slot_length(self) -> int:
+        """The tokens that a slot of the present shape really has room for: at least `slot_tokens` and a block."""
+        return padded(self.slot_tokens + self.block - 1)
+
+    @property
     def can_take_back(self) -> bool:
         """True when tokens can be taken out of a sequence again, as wrong guesses must be; recurrent memory cannot."""
         return not (self._lib.llama_model_is_recurrent(self._model) or self._lib.llama_model_is_hybrid(self._model))

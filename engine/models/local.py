@@ -56,12 +56,14 @@ class LocalModel:
             "micro-batch": str(llamacpp.MICRO_BATCH),
             "sampler": sampling.VERSION,
         }
+        if self.decoder.block > 1:
+            found["block"] = str(self.decoder.block)
         if not llamacpp.repacks():
             found["weights in memory"] = "as in the file"
         if "rope_factors_long.weight" in self.header.tensor_names:
             # Such models switch their position factors with the length of the slot, not of the text in it.
             trained = self.header.number(f"{self.header.architecture}.rope.scaling.original_context_length")
-            found["rope factors"] = "long" if llamacpp.padded(self.decoder.slot_tokens) > trained else "short"
+            found["rope factors"] = "long" if self.decoder.slot_length > trained else "short"
         return found
 
     def _metadata(self) -> Mapping[str, str]:
@@ -99,27 +101,28 @@ class LocalModel:
         """The text of some reply's first tokens, as a reply of that length would read."""
         return b"".join(map(self.decoder.piece, tokens)).decode("utf-8", "replace")
 
-    def shape(self, *, width: int | None = None, slot_tokens: int | None = None) -> None:
-        """Change the number of slots or their length (None: keep); `ModelError` when memory does not suffice."""
+    def shape(self, *, width: int | None = None, slot_tokens: int | None = None, block: int | None = None) -> None:
+        """Change slots, their length or their rows per step (None: keep); `ModelError` when memory does not suffice."""
         if self._busy:
             raise ModelError("the model is generating; close that iteration before changing its slots")
-        width, slot_tokens = width or self.decoder.width, slot_tokens or self.decoder.slot_tokens
-        if (width, slot_tokens) == (self.decoder.width, self.decoder.slot_tokens):
+        now = self.decoder
+        wanted = width or now.width, slot_tokens or now.slot_tokens, block or now.block
+        if wanted == (now.width, now.slot_tokens, now.block):
             return
-        if not self.fits(width, slot_tokens):
-            need = needed(self.header, width, slot_tokens)
+        if not self.fits(*wanted):
+            need = needed(self.header, *wanted)
             raise ModelError(
-                f"{width} slots of {slot_tokens} tokens need {gigabytes(need.kv)} of KV cache, which this machine has "
-                "no memory for; choose a smaller width or a shorter maximum length"
+                f"{wanted[0]} slots of {wanted[1]} tokens need {gigabytes(need.kv)} of KV cache, which this machine "
+                "has no memory for; choose a smaller width or a shorter maximum length"
             )
-        self.decoder.shape(width, slot_tokens)
+        self.decoder.shape(*wanted)
 
-    def fits(self, width: int, slot_tokens: int) -> bool:
+    def fits(self, width: int, slot_tokens: int, block: int = 1) -> bool:
         """True when such slots fit beside the weights that are loaded; accelerators are asked by trying."""
         if self.device != CPU:
             return True
-        taken = needed(self.header, self.decoder.width, self.decoder.slot_tokens).kv
-        wanted = needed(self.header, width, slot_tokens)
+        taken = needed(self.header, self.decoder.width, self.decoder.slot_tokens, self.decoder.block).kv
+        wanted = needed(self.header, width, slot_tokens, block)
         return wanted.kv + wanted.scratch <= available_memory() + taken
 
     def generate(
