@@ -143,6 +143,17 @@ class Auditor:
         self._say("warning" if different else "info", f"audit: {self._summary()}")
         return self._found
 
+    def look_at(self, cell: Cell) -> Checked:
+        """One sample made again alone; what is found is told and not kept, for the audit draws its own."""
+        c = cell.configuration
+        if _imported(c):
+            return _checked(cell, NOT_MADE, "an imported program has no reply that could be made again")
+        model = self._open(c.model, c.precision, _slot_lengths(self._run)[c.model, c.precision])
+        try:
+            return self._again(cell, model)
+        finally:
+            model.close()
+
     def _load(self, name: str, precision: str, slot_tokens: int, cells: list[Cell]) -> None:
         try:
             model = self._open(name, precision, slot_tokens)
