@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from engine.events import ModelLoaded
@@ -21,7 +22,7 @@ def mixture(earlier: Iterable[ModelLoaded], model: str, precision: str, card: Mo
         before = event.card
         if before.get("source_sha256") != card.source_sha256:
             return (
-                f"{card.metadata.get('spec') or card.path} is not the file that this run began with "
+                f"{Path(card.path).name} is not the file that this run began with {model} "
                 f"(sha256 {card.source_sha256[:12]}, then {str(before.get('source_sha256'))[:12]}), and one score must "
                 "not come from two files; put the first file back and resume, or start a new run"
             )

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 
 from cache.store import Store, StoredGeneration, StoredOutcome
-from engine.events import Event, to_dict
+from engine.events import Event, Noted, to_dict
 
 FLUSH_SECONDS = 0.05
+JUMP = 5.0
+"""Seconds by which the time of day must go back to be worth a word."""
 
 
 class Recorder:
@@ -16,11 +18,19 @@ class Recorder:
     it.
     """
 
-    def __init__(self, store: Store, run: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: Store,
+        run: int,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
         self.store = store
         self.run = run
         self._clock = clock
+        self._wall = wall
         self._flushed = clock()
+        self._latest = wall()
         self._generations: dict[str, StoredGeneration] = {}
         self._outcomes: dict[str, StoredOutcome] = {}
         self._prefixes: dict[tuple[str, int], str] = {}
@@ -56,6 +66,7 @@ class Recorder:
         if not at_once and self._clock() - self._flushed < FLUSH_SECONDS:
             return
         self._flushed = self._clock()
+        self._watch_wall()
         if not (self._events or self._generations or self._outcomes or self._prefixes):
             return
         self.store.record(
@@ -69,3 +80,17 @@ class Recorder:
         self._outcomes.clear()
         self._prefixes.clear()
         self._events.clear()
+
+    def _watch_wall(self) -> None:
+        """Say when the time of day goes back: events bear it, and nothing else depends on it."""
+        now = self._wall()
+        back = self._latest - now
+        self._latest = now
+        if back >= JUMP:
+            self._events.append(
+                Noted(
+                    "warning",
+                    f"this machine's clock went back by {back / 60:.0f} min while the run went on: times before and "
+                    "after do not compare; order, replies and scores do not depend on them",
+                )
+            )

@@ -66,7 +66,8 @@ def fold(store: Store, run: int) -> Folded:
     for seq, moment, body in _events(store, run):
         found.events += 1
         found.first = found.first or moment
-        found.last = moment
+        # A clock that was set back must not make a run end before it began.
+        found.last = max(found.last, moment)
         try:
             _apply(found, from_dict(body), f"event {seq} ({body.get('fact', '?')}) of run {run}")
         except (KeyError, TypeError, AttributeError, ValueError):

@@ -44,7 +44,7 @@ class FakeModel:
         """A card that tells one precision from another."""
         file = hashlib.sha256(self._precision.encode()).hexdigest()
         return ModelCard(
-            name="Fake", path=f"/models/fake-{self._precision}.gguf", sha256=file, source_sha256=file,
+            name="Fake", path=f"/models/fake-{self._precision}.gguf", sha256=file, source_sha256="5" * 64,
             recipe=self._precision, architecture="fake", parameters=1, template_sha256="", tensor_types={"F16": 1},
             numerics={"build": "none", "device": "cpu", "width": "4"}, metadata={"model": "Fake"},
         )  # fmt: skip
