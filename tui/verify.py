@@ -30,6 +30,10 @@ from tui.errors import BundleError, StudyError
 VOLATILE = ("made", "scoretrace", "written_on")
 """What a report says of its own making: no fact about the run."""
 SHOWN = 40
+AGAIN = (
+    "its programs were judged again here, and what comes out otherwise is listed as OTHER JUDGE; for a bundle of this "
+    "version, judge the kept replies again with `scoretrace rescore --run RUN --extraction NAME` and bundle that run"
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,9 @@ class Verification:
     """What verifying a bundle came to.
 
     `samples` were read again, as `programs` distinct programs that were executed; `numbers` of the report were made
-    again. `unverified` says what could not be checked, with how many samples; `remarks` are circumstances.
+    again. `unverified` says what could not be checked, with how many samples; `remarks` are circumstances. `otherwise`
+    are samples, and counts, that this version's judge judges otherwise than the other version that the run was judged
+    with: no sign that the bundle was changed.
     """
 
     manifest_sha256: str
@@ -57,6 +63,7 @@ class Verification:
     differences: tuple[Difference, ...]
     unverified: tuple[str, ...]
     remarks: tuple[str, ...]
+    otherwise: tuple[Difference, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -65,10 +72,11 @@ class Verification:
 
     def lines(self) -> Iterator[str]:
         """The result for people."""
-        for one in self.differences[:SHOWN]:
-            yield f"DIFFERS  {one.place}: the bundle says {one.recorded}, found {one.found}"
-        if len(self.differences) > SHOWN:
-            yield f"DIFFERS  and {len(self.differences) - SHOWN} more; --format json lists all"
+        for word, found in (("DIFFERS", self.differences), ("OTHER JUDGE", self.otherwise)):
+            for one in found[:SHOWN]:
+                yield f"{word}  {one.place}: the bundle says {one.recorded}, found {one.found}"
+            if len(found) > SHOWN:
+                yield f"{word}  and {len(found) - SHOWN} more; --format json lists all"
         for text in self.unverified:
             yield f"NOT VERIFIED  {text}"
         for text in self.remarks:
@@ -116,8 +124,14 @@ def verify_bundle(
     finally:
         judge.close()
     under = identities(carried)
-    differences += _rejudged(samples, outcomes, judge.identity)
-    differences += _stored(samples, carried, under)
+    rejudged = list(_rejudged(samples, outcomes, judge.identity))
+    unverified = list(_unverified(samples, outcomes, judge.identity))
+    other = _other_judge(samples, carried, under, judge.identity)
+    if other:
+        unverified.append(f"{other}; {AGAIN}")
+    else:
+        differences += rejudged
+        differences += _stored(samples, carried, under)
     numbers, report = _report(opened, carried)
     differences += report
     remarks = [] if judge.identity in under else [f"judged here under another sandbox: {judge.identity}"]
@@ -128,8 +142,9 @@ def verify_bundle(
         programs=len(outcomes),
         numbers=numbers,
         differences=tuple(differences),
-        unverified=tuple(_unverified(samples, outcomes, judge.identity)),
+        unverified=tuple(unverified),
         remarks=tuple(remarks),
+        otherwise=tuple(rejudged) if other else (),
     )
 
 
@@ -210,6 +225,34 @@ def _found(one: Reread, outcomes: Mapping[str, Outcome], identity: str) -> str:
 def _place(one: Reread) -> str:
     configuration, task_id, sample = one.place
     return f"configuration {configuration}, {task_id}, sample {sample}"
+
+
+def _other_judge(samples: Sequence[Reread], carried: Carried, under: Sequence[str], identity: str) -> str:
+    """How the run's judge is of another version than this one; empty where nothing says so.
+
+    Versions differ by their protocol, which the identities state, or by what an outcome's key is made of: then the
+    bundle's outcomes are found under none of the keys that this version makes.
+    """
+    here, told = _protocol(identity), sorted({_protocol(one) for one in under} - {""})
+    if here and told and here not in told:
+        return f"the run was judged by protocol {', '.join(told)} of the judge, this version's is {here}"
+    kept = {str(row["key"]) for row in carried.outcomes}
+    made = {one.key(name) for one in samples if one.program for name in under}
+    if made and not made & kept:
+        return (
+            f"the judge's versions differ: none of the {len(kept)} outcomes in outcomes.jsonl is under a key that this "
+            "version makes of the same programs"
+        )
+    return ""
+
+
+def _protocol(identity: str) -> str:
+    """The judge's protocol in a sandbox's identity; empty where it tells none."""
+    try:
+        told = json.loads(identity)
+    except ValueError:
+        return ""
+    return str(told.get("protocol", "")) if isinstance(told, dict) else ""
 
 
 def _stored(samples: Sequence[Reread], carried: Carried, under: Sequence[str]) -> Iterator[Difference]:

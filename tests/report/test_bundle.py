@@ -303,3 +303,33 @@ def test_the_command_line_bundles_and_verifies_for_real(
     repack(file, {"events.jsonl": change_judged(members(file)["events.jsonl"])}, honest=False)
     assert run_cli(["verify", str(file), "--data", str(data), "--format", "jsonl"]) == 1
     assert json.loads(capsys.readouterr().out)["holds"] is False
+
+
+def older(content: bytes) -> bytes:
+    """Outcomes under keys of another form, as an earlier version kept them."""
+    rows = [json.loads(line) for line in content.splitlines()]
+    return b"".join(json.dumps({**row, "key": f"older-{row['key']}"}).encode() + b"\n" for row in rows)
+
+
+def test_a_run_of_an_earlier_judge_is_not_called_changed(path: Path) -> None:
+    """Outcomes under another version's keys: judged again here, nothing differs, and it is said what could not be."""
+    repack(path, {"outcomes.jsonl": older(members(path)["outcomes.jsonl"])}, honest=False)
+    found = verified(path)
+    assert (found.differences, found.otherwise, found.holds) == ((), (), False)
+    (told,) = found.unverified
+    assert "the judge's versions differ" in told and "scoretrace rescore --run RUN --extraction" in told
+    assert not any(line.startswith("DIFFERS") for line in found.lines())
+
+
+def test_another_protocol_s_verdicts_are_listed_as_the_judge_s(path: Path) -> None:
+    """Where the judges' protocols differ, what is judged otherwise here stands apart from what was changed."""
+    facts = members(path)["facts.json"].replace(rb"{\"mode\": \"fake\"}", rb"{\"protocol\": \"1\"}")
+    events = members(path)["events.jsonl"].splitlines(keepends=True)
+    place = next(i for i, line in enumerate(events) if b'"passed"' in line and b'"Judged"' in line)
+    events[place] = events[place].replace(b'"passed"', b'"failed"')
+    repack(path, {"facts.json": facts, "events.jsonl": b"".join(events)}, honest=False)
+    found = verified(path, lambda: FakeSandbox(identity='{"protocol": "2"}'))
+    assert "judged by protocol 1 of the judge, this version's is 2" in found.unverified[0]
+    assert any("/" in one.place and (one.recorded, one.found) == ("failed", "passed") for one in found.otherwise)
+    assert not any("sample" in one.place for one in found.differences)
+    assert any(line.startswith("OTHER JUDGE") for line in found.lines())
