@@ -17,6 +17,7 @@ from tui import study as studies
 from tui.preflight import estimate
 from tui.session import LIVE, Preflight, Status
 from tui.study import Study
+from tui.usage import memory_of
 
 
 def job_of(study: Study, only: Sequence[str] = ()) -> Job:
@@ -118,7 +119,7 @@ class LocalSession:
             return Status(row.state, row.detail)
         starting = self._worker is not None and self._worker.poll() is None
         if row.alive or (row.pid is None and starting):
-            return Status(row.state, row.detail)
+            return Status(row.state, row.detail, *memory_of(row.pid))
         if row.state == "created" and self._worker is None:
             return Status("created", "no worker has taken it up yet")
         return Status("died", self._last_words(self._run))

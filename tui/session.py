@@ -41,11 +41,14 @@ class Status:
     """A run's state as seen from outside: `none`, `created`, `running`, `paused`, `stopped`, `finished`, `failed`,
     `died`.
 
-    `died` is a worker that is gone without a last word; `detail` then holds the last lines of its stderr.
+    `died` is a worker that is gone without a last word; `detail` then holds the last lines of its stderr. `bytes` is
+    the main memory that the worker holds, `device_bytes` the same on a GPU; 0 while unknown.
     """
 
     state: str
     detail: str = ""
+    bytes: int = 0
+    device_bytes: int = 0
 
 
 class Session(Protocol):

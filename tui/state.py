@@ -114,6 +114,7 @@ class RunState:
     stored: int = 0
     done: int = 0
     sandbox: str = ""
+    device: str = ""
     loaded: list[ModelLoaded] = field(default_factory=list)
     references: dict[str, ReferenceChecked] = field(default_factory=dict)
     notes: list[Noted] = field(default_factory=list)
@@ -172,6 +173,7 @@ class RunState:
             self.pace.start(time) if event.state == "running" else self.pace.stop()
         elif isinstance(event, ModelLoaded):
             self.loaded.append(event)
+            self.device = str(event.card.get("numerics", {}).get("device", ""))
             self.pace.start(time)
         elif isinstance(event, ReferenceChecked):
             self.references[event.benchmark] = event

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app_kit import (
     FakeSession,
     drawn,
+    key_of,
     make_study,
     script,
     settled,
@@ -14,11 +15,13 @@ from app_kit import (
     until_shown,
 )
 
-from engine.events import ConfigurationFailed, Noted, StateChanged
+from cache.store import StoredGeneration
+from engine.events import ConfigurationFailed, ModelLoaded, Noted, StateChanged
 from tui.app import ScoretraceApp
 from tui.screens.configuration import ConfigurationScreen
 from tui.session import Status
 from tui.study import ModelChoice
+from tui.theme import DARK
 
 
 def running(passes=(48, 47, 20), last=60, study=None, events=None):
@@ -233,6 +236,122 @@ async def test_a_sorted_matrix_follows_the_scores():
         session.events += whole[len(session.events) :]
         await settled(pilot, lambda: rows.keys[0] == state.order[2], "the new first row")
         assert rows.key == state.order[0]
+
+
+async def test_grouping_by_an_axis():
+    """b groups by each axis that varies in turn; a group says what it holds, and enter folds it."""
+    app, _ = running((48, 47, 20), last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await settled(pilot, lambda: not app.desk.matches.busy, "all matches")
+        await pilot.press("l", "b")
+        await until_shown(pilot, "▾ prompt instruct")
+        row = next(text for text in drawn(app) if "▾ prompt instruct" in text)
+        assert "3/8 done · 20 to 48 of 164 · 2 consistent with 29.3 [21]" in row
+        rows = app.screen.query_one("#matrix")
+        assert len(rows.keys) == 18
+        await pilot.press("home", "enter")
+        await until_shown(pilot, "▸ prompt instruct")
+        assert len(rows.keys) == 10
+        await pilot.press("f")
+        await until_shown(pilot, "Put the cursor on a configuration")
+        await pilot.press("enter", "b", "b", "b")
+        await until_shown(pilot, "Grouped by precision")
+        assert [text.split()[2] for text in drawn(app) if "▾" in text] == ["f16", "q8_0"]
+        await pilot.press("b")
+        await until_shown(pilot, "Not grouped")
+        assert len(rows.keys) == 16
+
+
+async def test_a_filter_and_groups_go_together():
+    """What the filter leaves is grouped; the count is of configurations."""
+    app, _ = running((48,), last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await pilot.press("b", "slash")
+        await typed(pilot, "q8_0 greedy")
+        await until_shown(pilot, "▾ prompt deepseek")
+        assert len(app.screen.query_one("#matrix").keys) == 2 + 4
+        assert "4 of 16 configurations shown" in app.base_screen.said
+
+
+async def test_a_group_is_repainted_when_a_member_finishes():
+    """Its row counts what is finished, without a key press."""
+    study = make_study()
+    app, session = running((48,), last=100, study=study)
+    whole = script(study, [48], last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48..112/164")
+        await pilot.press("b")
+        await until_shown(pilot, "0/8 done")
+        session.events += whole[len(session.events) :]
+        await until_shown(pilot, "1/8 done · 48 of 164")
+
+
+async def test_nearest_to_the_chosen_score_first():
+    """One of the orders looks at one reported score only."""
+    app, _ = running((48, 15), last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "15/164")
+        await settled(pilot, lambda: not app.desk.matches.busy, "all matches")
+        rows, state = app.screen.query_one("#matrix"), app.desk.state
+        await pilot.press("o", "o", "o")
+        await until_shown(pilot, "nearest to the chosen score first")
+        assert rows.keys[0] == state.order[1]
+
+
+async def test_ruled_out_cells_fall_silent():
+    """Their colour goes outside the chosen column, so that what is still in play stands out."""
+    app, _ = running((48,), last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        await settled(pilot, lambda: not app.desk.matches.busy, "all matches")
+
+        def colours():
+            line = app.screen.query_one("#matrix").render_line(0)
+            return [segment.style.color.triplet.hex for segment in line if segment.text.startswith("✗")]
+
+        assert colours() == [DARK["against"], DARK["muted"]]
+        await pilot.press("right", "right")
+        assert colours() == [DARK["muted"], DARK["against"]]
+
+
+async def test_the_newest_reply_is_shown_on_demand():
+    """v follows the replies as they are kept, and v again goes back to the cell in words."""
+    study = make_study()
+    app, session = running((48,), last=100, study=study)
+    whole = script(study, [48], last=164)
+    found = study.configurations()[0]
+    for place in (99, 163):
+        key = key_of(found, f"Python/{place}")
+        session.replies[key] = StoredGeneration(
+            key, "0" * 64, "greedy", 90, f"reply {place}\n    return", (1, 2), "end", 512, 0.4
+        )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48..112/164")
+        await pilot.press("v")
+        await until_shown(pilot, "reply 99")
+        assert "newest reply  Python/99 159 tokens, ended by end · f16 · instruct · greedy" in shown(app)
+        session.events += whole[len(session.events) :]
+        await until_shown(pilot, "reply 163")
+        await pilot.press("v")
+        await until_shown(pilot, "ruled out 9.1 [16]")
+
+
+async def test_device_and_memory_are_shown_while_running():
+    """From what the model's card and the system say of the worker; nothing is shown once the run has ended."""
+    study = make_study()
+    events = script(study, [48], last=100)
+    events[3] = ModelLoaded(study.models[0].name, "f16", {"numerics": {"device": "CPU"}}, 8, 1.5)
+    app, session = running(study=study, events=events)
+    session.state = Status("running", "", 1_240_000_000)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "CPU 1.2 GB")
+        session.state = Status("running", "", 900_000_000, 14_100_000_000)
+        await until_shown(pilot, "CPU 14.1 GB + 0.9 GB")
+        session.events.append(StateChanged("finished"))
+        session.state = Status("finished")
+        await settled(pilot, lambda: "GB" not in shown(app), "the end")
 
 
 async def test_the_mouse_works():

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 
-from literature.records import ReportedScore
+from tui import order
 from tui.commands import Command, bindings
+from tui.order import SORTS, Group
 from tui.screens.base import BaseScreen, join, numbered
-from tui.theme import MARKS
 from tui.widgets.bars import TextLine
-from tui.widgets.matrix import Layout, header, lay_out, row
+from tui.widgets.matrix import Layout, group_row, header, lay_out, row
 from tui.widgets.pieces import Piece, cell
-from tui.widgets.progress import STOPPED, banner, progress
+from tui.widgets.progress import STOPPED, banner, fit_banner, progress
 from tui.widgets.rows import RowList
-from tui.widgets.text import Line, TextView, wrap
+from tui.widgets.text import TextView
+from tui.widgets.told import legend, newest_reply, overall, sentences
 
-SORTS = ("grid order", "nearest match first", "highest score first")
-HOLD_SECONDS, SORT_SECONDS = 6.0, 2.0
-LEGEND = ("exact", "rounding", "near", "within noise", "inconclusive", "open", "ruled out")
+HOLD_SECONDS, SORT_SECONDS, REPLY_SECONDS = 6.0, 2.0, 0.5
+LIVE = ("running", "paused", "created")
 
 
 class RunScreen(BaseScreen):
@@ -33,30 +33,33 @@ class RunScreen(BaseScreen):
         Command("enter", "open", "problems", "Configuration: problems", "Open the configuration's problems."),
         Command("p", "pause", "pause", "Run: pause or go on", "Pause the run, or let it go on."),
         Command("S", "stop", "stop", "Run: stop", "Stop the run; what is finished is kept."),
-        Command(
-            "R", "resume", "resume", "Run: resume", "Start a worker again for a stopped, failed or died run.", True
-        ),
+        Command("R", "resume", "resume", "Run: resume", "Start a worker for a stopped, failed or died run.", True),
         Command("d", "detach", "detach", "Run: detach", "Leave the app; the run goes on without it.", True),
         Command("o", "sort", "sort", "Matrix: sort", "Sort by grid order, nearest match, or score."),
+        Command("b", "group", "group by", "Matrix: group by an axis", "Group by the next axis; enter folds a group."),
         Command("slash", "filter", "filter", "Matrix: filter", "Show only configurations with these axis values."),
         Command("f", "findings", "findings", "Findings: show", "Effects of settings, and what sources point to."),
-        Command(
-            "h,left", "left", "", "Matrix: reported score to the left", "Choose the reported score to the left.", True
-        ),
+        Command("h,left", "left", "", "Matrix: reported score to the left", "Choose the score to the left.", True),
         Command("l,right", "right", "", "Matrix: reported score to the right", "Choose the one to the right.", True),
         Command("m", "model", "model", "Matrix: next model", "Show the next model of the run.", True),
+        Command("v", "stream", "replies", "Reply: follow the newest", "Show each reply as it is kept, or not.", True),
     )
     BINDINGS = bindings(TABLE)
 
     def __init__(self) -> None:
         super().__init__()
         self.sort = 0
+        self.axis = ""
+        self.folded: set[str] = set()
+        self.following = False
         self.text = ""
+        self._groups: dict[str, Group] = {}
         self.column = 0
         self.model = ""
         self._layout = Layout((), (), 7, 9, 0, 0)
         self._version = -1
         self._sorted = 0.0
+        self._replied = 0.0
         self._hold = 0.0
 
     def body(self) -> ComposeResult:
@@ -101,17 +104,21 @@ class RunScreen(BaseScreen):
         return [key for key in state.order if state.scores[key].model == self.model]
 
     def _order(self) -> list[str]:
-        state, matches = self.root.desk.state, self.root.desk.matches
-        words = self.text.casefold().split()
-        keys = [
-            key for key in self._keys()
-            if all(word in " ".join(state.scores[key].axes.values()).casefold() for word in words)
-        ]  # fmt: skip
-        if self.sort == 1:
-            keys.sort(key=lambda key: matches.rank(key, self.model))
-        elif self.sort == 2:
-            keys.sort(key=lambda key: -state.scores[key].passed / state.scores[key].asked)
-        return keys
+        desk = self.root.desk
+        scores = desk.state.scores
+        found = order.chosen(scores, self._keys(), self.text.casefold().split())
+        keys = order.ordered(scores, desk.matches, self.model, found, self.sort, self._reported[0])
+        if not self.axis:
+            return keys
+        grouped = order.groups(scores, keys, self.axis)
+        self._groups = {group.key: group for group in grouped}
+        return order.rows(grouped, self.folded)
+
+    @property
+    def _reported(self) -> tuple[str, str]:
+        """Id and label of the chosen reported score; empty without any."""
+        columns = self.root.desk.matches.reported(self.model)
+        return (columns[self.column].id, columns[self.column].label) if columns else ("", "")
 
     def _relay(self) -> None:
         desk = self.root.desk
@@ -125,6 +132,10 @@ class RunScreen(BaseScreen):
 
     def _paint(self, key: str, width: int) -> Sequence[Piece]:
         desk = self.root.desk
+        if order.is_group(key):
+            group = self._groups[key]
+            text = order.said(group, desk.state.scores, desk.matches, *self._reported)
+            return group_row(group.axis, group.value, text, folded=key in self.folded)
         columns = desk.matches.reported(self.model)
         cells = [desk.matches.cell(key, column.id) for column in self._layout.visible(columns)]
         score = desk.state.scores[key]
@@ -143,7 +154,8 @@ class RunScreen(BaseScreen):
             self.fill()
             return
         self.rows.touch(dirty)
-        if self.rows.key in dirty:
+        self.rows.touch([group.key for group in self._groups.values() if any(key in dirty for key in group.members)])
+        if self.rows.key in dirty and not self.following:
             self._explain()
 
     def tick(self) -> None:
@@ -159,16 +171,14 @@ class RunScreen(BaseScreen):
         right = join([f"{speed:.0f} tok/s" if speed else "", left, shown]) + " "
         what = join([self.model, *self._layout.fixed])
         room = max(10, width - len(right) - 2)
-        self.query_one("#what", TextLine).show(
-            Piece(" "),
-            cell(what, room, "text bold"),
-            Piece(" "),
-            Piece(right, "agree" if shown == "running" else "open"),
-        )
-        self.query_one("#progress", TextLine).show(*progress(state, width))
-        self._banner(shown)
+        role = "agree" if shown == "running" else "open"
+        self.query_one("#what", TextLine).show(Piece(" "), cell(what, room, "text bold"), Piece(" " + right, role))
+        self.query_one("#progress", TextLine).show(*progress(state, width, desk.status))
+        fit_banner(self.query_one("#banner", TextView), banner(shown, desk.status.detail, state), width)
         self._overall()
         self._sort_again()
+        if self.following:
+            self._follow_replies()
         if self.rows.size.width and self._layout.shown == 0 and desk.matches.reported(self.model):
             self._relay()
 
@@ -177,77 +187,46 @@ class RunScreen(BaseScreen):
         now = time.monotonic()
         if self.sort and now - self._sorted >= SORT_SECONDS:
             self._sorted = now
-            order = self._order()
-            if order != list(self.rows.keys):
-                self.rows.show(order)
-
-    def _banner(self, shown: str) -> None:
-        view = self.query_one("#banner", TextView)
-        lines = banner(shown, self.root.desk.status.detail, self.root.desk.state)
-        if [list(found) for found in lines] != view.lines:
-            view.show(lines)
-            room = max(10, self.size.width - 3)
-            view.styles.height = min(5, sum(len(wrap(found, room)) for found in lines))
-            view.display = bool(lines)
+            keys = self._order()
+            if keys != list(self.rows.keys):
+                self.rows.show(keys)
 
     def _explain(self) -> None:
         """The chosen cell in words."""
         desk = self.root.desk
+        if self.following:
+            return
         columns = desk.matches.reported(self.model)
         view = self.query_one("#cell", TextView)
         if not columns:
             name = self.model or "this model"
-            view.show(
-                [
-                    [
-                        Piece(
-                            f" No reported score of {name} in the tables: i on the literature screen imports some.",
-                            "muted",
-                        )
-                    ]
-                ]
-            )
+            text = f" No reported score of {name} in the tables: i on the literature screen imports some."
+            view.show([[Piece(text, "muted")]])
             return
         score = desk.state.scores.get(self.rows.key)
         if score is not None and score.failure:
             view.show([[Piece(" cannot run ", "against"), Piece(score.failure)]])
             return
         shown = [columns[self.column]]
-        if self.has_class("-tall"):
-            shown += [column for column in columns if column is not shown[0]]
-        lines = [found for column in shown for found in self._sentences(column)]
-        view.show(lines, keep=True)
+        shown += [column for column in columns if self.has_class("-tall") and column is not shown[0]]
+        key = "" if order.is_group(self.rows.key) else self.rows.key
+        view.show([line for column in shown for line in sentences(desk, self.root.look, key, column)], keep=True)
 
-    def _sentences(self, column: ReportedScore) -> Iterator[Line]:
-        desk = self.root.desk
-        found = desk.matches.cell(self.rows.key, column.id) if self.rows.key else None
-        if found is None:
-            yield [Piece(f" {column.label}: nothing judged yet", "muted")]
-        else:
-            mark = MARKS[found.kind]
-            glyph = Piece(f" {self.root.look.glyph(found.kind)} {mark.word} ", mark.role)
-            yield [glyph, Piece(f"{column.label}: {found.sentence}")]
-            if found.beside:
-                yield [Piece(f"   as stated: {found.beside}", "open")]
-        verdict = desk.matches.verdict(column.id)
-        if verdict is not None:
-            yield from ([Piece(f"   {other.sentence}", "open")] for other in verdict.misattributions)
+    def _follow_replies(self) -> None:
+        """The newest reply, no oftener than can be read."""
+        now = time.monotonic()
+        if now - self._replied >= REPLY_SECONDS:
+            self._replied = now
+            lines = newest_reply(self.root.desk)
+            view = self.query_one("#cell", TextView)
+            if lines != view.lines:
+                view.show(lines)
 
     def _overall(self) -> None:
         """The status line, while it has nothing newer: what all configurations together say of the chosen score."""
         columns = self.root.desk.matches.reported(self.model)
-        if time.monotonic() < self._hold or not columns:
-            return
-        column = columns[self.column]
-        verdict = self.root.desk.matches.verdict(column.id)
-        if verdict is None:
-            super().say("")
-            return
-        worth = ""
-        if verdict.chance is not None:
-            worth = f"; chance match {verdict.chance.local:.2f} in the span, {verdict.chance.everywhere:.2f} in 0..100"
-        found = f"{verdict.matching} of {verdict.configurations} consistent" if verdict.matching else verdict.kind
-        super().say(f"{column.label}: {found}{worth}")
+        if time.monotonic() >= self._hold and columns:
+            super().say(overall(self.root.desk, columns[self.column]))
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """One sentence, held for a while before the overall line comes back."""
@@ -255,12 +234,7 @@ class RunScreen(BaseScreen):
         super().say(text, warning=warning)
 
     def _legend(self) -> None:
-        pieces = [Piece(" ")]
-        gap = "  " if self.size.width > 82 else " "
-        for kind in LEGEND:
-            mark = MARKS[kind]
-            pieces += [Piece(self.root.look.glyph(kind), mark.role), Piece(f" {mark.word}{gap}", "muted")]
-        self.query_one("#legend", TextLine).show(*pieces)
+        self.query_one("#legend", TextLine).show(*legend(self.root.look, self.size.width))
 
     def on_resize(self, event: events.Resize) -> None:
         """Another width, other columns."""
@@ -279,7 +253,7 @@ class RunScreen(BaseScreen):
     def show_configuration(self, key: str) -> None:
         """Put the cursor on a configuration, of whichever model."""
         self.model = self.root.desk.state.configuration(key).model
-        self.text = ""
+        self.text = self.axis = ""
         self.fill()
         self.rows.go(key)
         self.focus_body()
@@ -291,16 +265,24 @@ class RunScreen(BaseScreen):
         key = self.rows.key
         if not key:
             return "No configuration is chosen."
+        if order.is_group(key):
+            return ""
         return "" if self.root.desk.state.scores[key].kinds else "Nothing of this configuration is judged yet."
 
     def do_open(self) -> None:
         """The configuration's problems."""
         from tui.screens.configuration import ConfigurationScreen
 
+        if order.is_group(self.rows.key):
+            self.folded ^= {self.rows.key}
+            self.rows.show(self._order())
+            return
         self.app.push_screen(ConfigurationScreen(self.rows.key))
 
     def why_not_findings(self) -> str:
         """Something must be finished."""
+        if order.is_group(self.rows.key):
+            return "Put the cursor on a configuration: effects are measured against it."
         return "" if self.root.desk.state.finished else "No configuration is finished yet."
 
     def do_findings(self) -> None:
@@ -312,7 +294,7 @@ class RunScreen(BaseScreen):
     def why_not_pause(self) -> str:
         """Only a live run can be paused."""
         state = self.root.desk.run_state
-        return "" if state in ("running", "paused", "created") else f"The run is {state}: there is nothing to pause."
+        return "" if state in LIVE else f"The run is {state}: there is nothing to pause."
 
     def do_pause(self) -> None:
         """Pause, or go on."""
@@ -324,7 +306,7 @@ class RunScreen(BaseScreen):
     def why_not_stop(self) -> str:
         """Only a live run can be stopped."""
         state = self.root.desk.run_state
-        return "" if state in ("running", "paused", "created") else f"The run is {state} already."
+        return "" if state in LIVE else f"The run is {state} already."
 
     def do_stop(self) -> None:
         """Stop."""
@@ -333,9 +315,7 @@ class RunScreen(BaseScreen):
     def why_not_resume(self) -> str:
         """Only a run without a worker can be resumed."""
         state = self.root.desk.run_state
-        if state in STOPPED:
-            return ""
-        return f"The run is {state}: only a stopped, failed or died run is resumed."
+        return "" if state in STOPPED else f"The run is {state}: only a stopped, failed or died run is resumed."
 
     def do_resume(self) -> None:
         """A worker again."""
@@ -351,6 +331,27 @@ class RunScreen(BaseScreen):
         self.fill()
         self.say(f"Sorted: {SORTS[self.sort]}.")
 
+    def why_not_group(self) -> str:
+        """There must be an axis to group by."""
+        return "" if order.varying(self.root.desk.state.scores, self._keys()) else "All configurations are the same."
+
+    def do_group(self) -> None:
+        """By the next axis that varies, and after the last by none."""
+        axes = ["", *order.varying(self.root.desk.state.scores, self._keys())]
+        self.axis = axes[(axes.index(self.axis) + 1) % len(axes)] if self.axis in axes else ""
+        self.folded.clear()
+        self._groups = {}
+        self.fill()
+        self.say(f"Grouped by {self.axis}; enter folds a group." if self.axis else "Not grouped.")
+
+    def do_stream(self) -> None:
+        """Follow the newest reply in the lower part, or go back to the cell in words."""
+        self.following = not self.following
+        self.set_class(self.following, "-following")
+        self._replied = 0.0
+        self._explain()
+        self.say("Each reply is shown as it is kept; v shows the chosen cell again." if self.following else "")
+
     def do_filter(self) -> None:
         """Type to filter."""
         self.open_filter(self.text, "axis values, e.g. q8_0 greedy; esc clears")
@@ -360,7 +361,8 @@ class RunScreen(BaseScreen):
         self.text = text
         self.rows.show(self._order())
         self._explain()
-        self.say(f"{len(self.rows.keys)} of {numbered(len(self._keys()), 'configuration')} shown" if text else "")
+        count = sum(not order.is_group(key) for key in self.rows.keys)
+        self.say(f"{count} of {numbered(len(self._keys()), 'configuration')} shown" if text else "")
 
     def do_left(self) -> None:
         """The reported score to the left."""

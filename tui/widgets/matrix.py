@@ -108,12 +108,19 @@ def row(
     return pieces
 
 
+def group_row(axis: str, value: str, text: str, *, folded: bool) -> list[Piece]:
+    """The line over a group of configurations."""
+    sign = "▸" if folded else "▾"
+    return [Piece(f"{sign} {SHORT.get(axis, axis)} {label(axis, value)}", "agree bold"), Piece(f"  {text}", "muted")]
+
+
 def match_cell(found: Match | None, width: int, look: Look, *, chosen: bool) -> list[Piece]:
-    """Glyph and signed difference in points; the chosen column is bold."""
+    """Glyph and signed difference in points; the chosen column is bold, elsewhere what is ruled out is silent."""
     if found is None:
         return [cell("·", width, "muted")]
     mark = MARKS.get(found.kind, MARKS["open"])
     text = look.glyph(found.kind) + " "
     if found.kind not in ("exact", "open"):
         text += f"{found.difference_points:+.1f}"
-    return [cell(text, width, mark.role + (" bold" if chosen else ""))]
+    role = "muted" if found.kind == "ruled out" and not chosen else mark.role
+    return [cell(text, width, role + (" bold" if chosen else ""))]
