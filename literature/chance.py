@@ -153,7 +153,8 @@ def covered(spans: Sequence[Ticks], low: int, high: int) -> int:
 
 def _grid_share(spans: Sequence[Ticks], least: Fraction, most: Fraction, problems: int, decimals: int) -> float:
     counts = range(math.ceil(least * problems), math.floor(most * problems) + 1)
-    ticks = {_tick(count, problems, decimals)[1] for count in counts}
+    # At a tie a count prints either way.
+    ticks = {tick for count in counts for tick in _tick(count, problems, decimals)}
     return sum(holds(spans, tick) for tick in ticks) / len(ticks) if ticks else 1.0
 
 
