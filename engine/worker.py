@@ -70,6 +70,10 @@ def work(store: Store, run: int) -> int:
     except (EngineError, CacheError) as error:
         state, detail = "failed", str(error)
         print(f"engine: {error}", file=sys.stderr)
+    except MemoryError:
+        state = "failed"
+        detail = "no memory was left; end other programs, or choose a smaller width or a lower precision, then resume"
+        print(f"engine: {detail}", file=sys.stderr)
     except Exception as error:
         state, detail = (
             "failed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,21 @@ from tui.preflight import estimate
 from tui.session import LIVE, Preflight, Status
 from tui.study import Study
 from tui.usage import memory_of
+
+WORKER = ("-P", "-m", "engine.worker")
+"""-P keeps the current folder off sys.path: a user's own `engine/` must not be imported in our place."""
+
+_CRASHED = "native code of the engine crashed (signal {})"
+DEATHS: dict[int, str] = {
+    signal.SIGKILL: "the engine's process was killed (signal 9): by somebody, or by the system because memory ran out; "
+    "in that case choose a smaller width, a shorter maximum length or a lower precision",
+    signal.SIGABRT: "native code of the engine gave up (signal 6), as llama.cpp does when one of its checks fails",
+    signal.SIGILL: "the build of llama.cpp uses instructions that this processor lacks (signal 4); reinstall "
+    "llama-cpp-python here",
+    signal.SIGSEGV: _CRASHED.format(11),
+    signal.SIGBUS: _CRASHED.format(7),
+}
+"""How a worker may end without a word of its own, by its signal."""
 
 
 def job_of(study: Study, only: Sequence[str] = ()) -> Job:
@@ -37,7 +53,7 @@ class LocalSession:
 
     def __init__(self, store_path: Path, *, read_only: bool = False) -> None:
         self._store = Store(store_path, read_only=read_only)
-        self._worker: subprocess.Popen[bytes] | None = None
+        self._workers: dict[int, subprocess.Popen[bytes]] = {}
         self._run: int | None = None
         self._seen = 0
 
@@ -80,9 +96,8 @@ class LocalSession:
         log = self.log_path(run)
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as stderr:
-            # -P keeps the current folder off sys.path: a user's own `engine/` must not be imported in our place.
-            self._worker = subprocess.Popen(
-                [sys.executable, "-P", "-m", "engine.worker", str(run), "--store", str(self._store.path)],
+            self._workers[run] = subprocess.Popen(
+                [sys.executable, *WORKER, str(run), "--store", str(self._store.path)],
                 stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr, start_new_session=True,
             )  # fmt: skip
 
@@ -117,10 +132,11 @@ class LocalSession:
         row = self._store.run(self._run)
         if row.state not in LIVE:
             return Status(row.state, row.detail)
-        starting = self._worker is not None and self._worker.poll() is None
+        worker = self._workers.get(self._run)
+        starting = worker is not None and worker.poll() is None
         if row.alive or (row.pid is None and starting):
             return Status(row.state, row.detail, *memory_of(row.pid))
-        if row.state == "created" and self._worker is None:
+        if row.state == "created" and worker is None:
             return Status("created", "no worker has taken it up yet")
         return Status("died", self._last_words(self._run))
 
@@ -138,8 +154,12 @@ class LocalSession:
         return self._run
 
     def _last_words(self, run: int, lines: int = 8) -> str:
+        """How the worker died, where this process started it and so can know, and the end of its log."""
+        code = self._workers[run].poll() if run in self._workers else None
+        how = DEATHS.get(-code, f"the worker was ended by signal {-code}") if code and code < 0 else ""
         try:
             text = self.log_path(run).read_text(encoding="utf-8", errors="replace")
         except OSError:
-            return "the worker ended without a word"
-        return "\n".join(text.rstrip().splitlines()[-lines:]) or "the worker ended without a word"
+            text = ""
+        said = [f"{how}; what it found is kept"] if how else []
+        return "\n".join([*said, *text.rstrip().splitlines()[-lines:]]) or "the worker ended without a word"
