@@ -34,6 +34,8 @@ class Chance:
 
     `everywhere` over all values 0..100 of the claim's decimals, `in_span` over those between the lowest and highest
     measured score, `on_grid` over those of them that one sample per problem can print (None: not a one-sample claim).
+    `spread` is False when all configurations have one score: then there is no span for a number to fall into by
+    accident, and only `everywhere` says something.
     """
 
     rule: str
@@ -41,24 +43,40 @@ class Chance:
     everywhere: float
     in_span: float
     on_grid: float | None
+    spread: bool = True
 
     @property
-    def local(self) -> float:
-        """The one to print beside a match: within the span, on the grid where the claim is one."""
+    def local(self) -> float | None:
+        """The one to print beside a match: within the span, on the grid where the claim is one; None without a span."""
+        if not self.spread:
+            return None
         return self.in_span if self.on_grid is None else self.on_grid
 
     @property
     def little(self) -> bool:
         """True when a match carries little information."""
-        return self.local > LITTLE
+        return (self.everywhere if self.local is None else self.local) > LITTLE
+
+    @property
+    def brief(self) -> str:
+        """The two chances in a few words."""
+        here = "one score measured, no span" if self.local is None else f"{self.local:.2f} in the span"
+        tail = ", little information" if self.little else ""
+        return f"chance match {here}, {self.everywhere:.2f} in 0..100{tail}"
 
     @property
     def sentence(self) -> str:
         """For people."""
         tail = "; a match carries little information" if self.little else ""
+        rule = f"({self.rule}, {self.settings} configuration{'' if self.settings == 1 else 's'})"
+        if self.local is None:
+            return (
+                "only one score is measured, so there is no span to compare with: an unrelated number in 0..100 "
+                f"matches with chance {self.everywhere:.2f} {rule}{tail}"
+            )
         return (
             f"an unrelated number in the measured span matches with chance {self.local:.2f}, one in 0..100 with "
-            f"{self.everywhere:.2f} ({self.rule}, {self.settings} configurations){tail}"
+            f"{self.everywhere:.2f} {rule}{tail}"
         )
 
 
@@ -98,6 +116,7 @@ def chance_match(
         covered(spans, 0, 100 * 10**decimals) / (100 * 10**decimals + 1),
         covered(spans, low, high) / (high - low + 1),
         _grid_share(spans, least, most, problems, decimals) if single else None,
+        least < most,
     )
 
 
@@ -112,7 +131,9 @@ def acceptance(
     """The printed values that a finished configuration accepts, as closed spans of 10**-`decimals` percent."""
     count, total = sum(measurement.passes), measurement.problems * measurement.samples
     if rule == PRINTED:
-        return (_tick(count, total, decimals),)
+        # Exact is one count of the source's own N n.
+        exact = _tick(count, total, decimals)
+        return (exact,) if claimed in (None, measurement.samples) and _alone(exact, total, decimals) else ()
     near = rule != CUT and measurement.greedy and claimed in (None, 1)
     # The classes take a value that only cutting off prints for rounding-consistent.
     cut = count * 100 * 10**decimals // total
@@ -124,15 +145,20 @@ def acceptance(
     return (*spans, (_tick(first, rerun.total, decimals)[0], _tick(last, rerun.total, decimals)[1]))
 
 
+def _alone(span: Ticks, total: int, decimals: int) -> bool:
+    low, high = rounded_span(Printed(span[1], decimals), total)
+    return low == high
+
+
 @lru_cache(maxsize=16384)
 def _by_count(count: int, total: int, reach: int, decimals: int) -> tuple[Ticks, ...]:
     return tuple(_tick(k, total, decimals) for k in range(max(0, count - reach), min(total, count + reach) + 1))
 
 
 def _tick(count: int, total: int, decimals: int) -> Ticks:
-    """The tick, or at a tie the two, as which `count` of `total` prints."""
-    doubled, rest = divmod(2 * count * 100 * 10**decimals + total, 2 * total)
-    return (doubled - 1, doubled) if rest == 0 else (doubled, doubled)
+    """The tick as which `count` of `total` prints; at a tie whose even neighbour is the lower one, both."""
+    up, rest = divmod(2 * count * 100 * 10**decimals + total, 2 * total)
+    return (up - 1, up) if rest == 0 and up % 2 else (up, up)
 
 
 def merge(spans: Iterable[Ticks]) -> list[Ticks]:

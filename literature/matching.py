@@ -20,7 +20,7 @@ from literature.classify import (
     distance_key,
     match,
 )
-from literature.records import Measurement, ReportedScore, same_benchmark
+from literature.records import Measurement, ReportedScore, same_benchmark, states_variant, task_family
 from literature.rerun import Repeats
 from literature.siblings import siblings
 
@@ -41,13 +41,17 @@ ALWAYS_OPEN = ("model revision", "number of problems", "top_p", "stop words", "t
 
 @dataclass(frozen=True)
 class Misattribution:
-    """Configurations of another model that print the number, their best class, and that model's own chance."""
+    """Configurations of another model, or of another variant of the task, that print the number, and their own chance.
+
+    `benchmark` names the other variant; it is empty where the model is the other one. `kind` is the best class.
+    """
 
     model: str
     kind: str
     configurations: tuple[str, ...]
     chance: Chance | None
     sentence: str
+    benchmark: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,16 @@ class _Context:
             one
             for one in self.by_model.get(model, ())
             if (one.benchmark in listed if listed is not None else same_benchmark(score.benchmark, one.benchmark))
+            and states_variant(score, one.benchmark)
         ]
+
+    def variants(self, score: ReportedScore, model: str) -> dict[str, list[Measurement]]:
+        """Finished measurements of `model` on each variant of the task that `score` is of, its own included."""
+        family, found = task_family(score.benchmark), dict[str, list[Measurement]]()
+        for one in self.by_model.get(model, ()):
+            if score.benchmark and task_family(one.benchmark) == family and finished(one):
+                found.setdefault(one.benchmark, []).append(one)
+        return found
 
     def misfit(self, score: ReportedScore) -> str:
         """What arithmetic says against the claim as stated, with N as given or as any measurement has it."""
@@ -198,18 +211,37 @@ def _unsearched(measurements: Iterable[Measurement]) -> tuple[str, ...]:
 
 
 def _misattributions(score: ReportedScore, same: Collection[str], context: _Context) -> Iterable[Misattribution]:
-    """Other models with a configuration that prints the number, by name."""
+    """Other models, then other variants of the task, with a configuration that prints the number, by name."""
     for model in sorted(set(context.by_model) - set(same)):
         others = [one for one in context.comparable(score, model) if finished(one)]
-        found = [(one, context.match(one, score)) for one in others]
-        strong = [(one, hit) for one, hit in found if hit.kind in (EXACT, ROUNDING)]
-        if not strong:
-            continue
-        kind = min((hit.kind for _, hit in strong), key=KINDS.index)
-        chance = chance_match(score, others, kind, repeats=context.repeats)
-        labels = tuple(one.id for one, _ in strong)
-        worth = f"; {chance.sentence}" if chance else ""
-        yield Misattribution(
-            model, kind, labels, chance,
-            f"{model} prints {score.value} too, in {len(strong)} of {len(others)} configurations ({kind}){worth}",
-        )  # fmt: skip
+        yield from _printing(score, others, model, "", context)
+    for model in sorted(same):
+        yield from _other_variants(score, model, context)
+
+
+def _other_variants(score: ReportedScore, model: str, context: _Context) -> Iterable[Misattribution]:
+    """Variants of the task that the claim does not name; where it names none, one that prints it and another not."""
+    own = {one.benchmark for one in context.comparable(score, model)}
+    variants = context.variants(score, model)
+    lines = {name: list(_printing(score, members, model, name, context)) for name, members in variants.items()}
+    for name, found in sorted(lines.items()):
+        if name not in own or (len(own) > 1 and any(not lines[other] for other in own if other in lines)):
+            yield from found
+
+
+def _printing(
+    score: ReportedScore, others: Sequence[Measurement], model: str, benchmark: str, context: _Context
+) -> Iterable[Misattribution]:
+    found = [(one, context.match(one, score)) for one in others]
+    strong = [(one, hit) for one, hit in found if hit.kind in (EXACT, ROUNDING)]
+    if not strong:
+        return
+    kind = min((hit.kind for _, hit in strong), key=KINDS.index)
+    chance = chance_match(score, others, kind, repeats=context.repeats)
+    where = f"{model} on {benchmark}" if benchmark else model
+    counted = f"{len(strong)} of {len(others)} configuration{'' if len(others) == 1 else 's'} ({kind})"
+    worth = f"; {chance.sentence}" if chance else ""
+    yield Misattribution(
+        model, kind, tuple(one.id for one, _ in strong), chance,
+        f"{where} prints {score.value}{'' if benchmark else ' too'}, in {counted}{worth}", benchmark,
+    )  # fmt: skip

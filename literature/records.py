@@ -94,5 +94,20 @@ def same_benchmark(reported: str, measured: str) -> bool:
 
     `humanevalfix-python` is either variant, `humanevalfixtests-python` or `humanevalfixdocs-python`.
     """
-    family = measured.replace("fixtests", "fix").replace("fixdocs", "fix")
-    return reported.casefold() in ("", measured.casefold(), family.casefold())
+    return reported.casefold() in ("", measured.casefold(), _either_variant(measured))
+
+
+def task_family(benchmark: str) -> str:
+    """What a task shares with its variants: tests or docs of HumanEvalFix, the plus version of HumanEval or MBPP."""
+    return _either_variant(benchmark).replace("plus", "").replace("+", "")
+
+
+def _either_variant(benchmark: str) -> str:
+    return benchmark.casefold().replace("fixtests", "fix").replace("fixdocs", "fix")
+
+
+def states_variant(reported: ReportedScore, measured: str) -> bool:
+    """False when the source states a variant of HumanEvalFix (`tests`, `docs`) and the measured task is the other."""
+    said = reported.stated.get("variant", "").casefold()
+    other = {"tests": "fixdocs", "docs": "fixtests"}.get(said, "")
+    return not (other and other in measured.casefold())

@@ -31,7 +31,7 @@ def match_rows(given: ReportInput, found: list[ClaimVerdict]) -> list[dict[str, 
 
 
 def misattribution_rows(given: ReportInput, found: list[ClaimVerdict]) -> list[dict[str, Any]]:
-    """One row per reported score and other model of the study that prints the same number."""
+    """One row per reported score and other model, or other variant of the task, that prints the same number."""
     labels = _labels(given)
     return [_other(verdict, one, labels) for verdict in found for one in verdict.misattributions]
 
@@ -89,7 +89,7 @@ def _chance(chance: Chance | None) -> dict[str, Any] | None:
         "rule": chance.rule,
         "configurations": chance.settings,
         "global": f"{chance.everywhere:.2f}",
-        "local": f"{chance.local:.2f}",
+        "local": "none" if chance.local is None else f"{chance.local:.2f}",
         "in_span": f"{chance.in_span:.2f}",
         "on_grid": None if chance.on_grid is None else f"{chance.on_grid:.2f}",
         "little_information": chance.little,
@@ -103,6 +103,7 @@ def _other(verdict: ClaimVerdict, one: Misattribution, labels: dict[str, str]) -
         "label": verdict.reported.label,
         "model": verdict.reported.model,
         "other_model": one.model,
+        "other_benchmark": one.benchmark,
         "kind": one.kind,
         "configurations": [{"configuration": found, "label": labels.get(found, "")} for found in one.configurations],
         "chance": _chance(one.chance),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -197,6 +198,36 @@ def test_another_models_number_is_its_own_line(build: Build) -> None:
     assert (other.model, other.kind, other.configurations) == ("m-inst", "exact", ("o74",))
     assert other.chance is not None
     assert other.chance.settings == 3
+
+
+def test_another_variants_number_is_its_own_line(build: Build) -> None:
+    """A number of the docs variant under the tests variant's name is listed with that variant's own chance."""
+    tests = [build.greedy(k, id=f"t{k}", benchmark="humanevalfixtests-python") for k in (20, 30)]
+    docs = [build.greedy(k, id=f"d{k}", benchmark="humanevalfixdocs-python") for k in (74, 60, 90)]
+    named = replace(build.score("45.1", **GREEDY), benchmark="humanevalfixtests-python")
+    stated, family = build.score("45.1", variant="tests", **GREEDY), build.score("45.1", **GREEDY)
+    for score, kind in (
+        (named, "not reproduced in the searched space"),
+        (stated, "not reproduced in the searched space"),
+        (family, "reproduced, not identified"),
+    ):
+        (found,) = verdicts([score], [*tests, *docs], names={})
+        assert found.kind == kind
+        (other,) = found.misattributions
+        assert (other.model, other.benchmark, other.configurations) == ("m", "humanevalfixdocs-python", ("d74",))
+        assert other.chance is not None and other.chance.settings == 3
+        assert "humanevalfixdocs-python prints 45.1" in other.sentence
+    (both,) = verdicts([family], [*docs, build.greedy(74, id="t74", benchmark="humanevalfixtests-python")], names={})
+    assert not both.misattributions, "where every variant prints it, none is another"
+
+
+def test_one_score_has_no_span(build: Build) -> None:
+    """A single configuration spans nothing: the chance over 0..100 is named, not a chance of 1."""
+    (found,) = verdicts([build.score("24.4", **GREEDY)], [build.greedy(40)], names={})
+    assert found.chance is not None and found.chance.local is None and not found.chance.little
+    assert "no span to compare with" in found.sentence
+    assert "1.00" not in found.sentence
+    assert "one score measured" in found.chance.brief
 
 
 def test_names_relate_reported_and_measured_models(build: Build) -> None:

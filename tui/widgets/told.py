@@ -33,9 +33,7 @@ def overall(desk: Desk, column: ReportedScore) -> str:
     verdict = desk.matches.verdict(column.id)
     if verdict is None:
         return ""
-    worth = ""
-    if verdict.chance is not None:
-        worth = f"; chance match {verdict.chance.local:.2f} in the span, {verdict.chance.everywhere:.2f} in 0..100"
+    worth = f"; {verdict.chance.brief}" if verdict.chance is not None else ""
     found = f"{verdict.matching} of {verdict.configurations} consistent" if verdict.matching else verdict.kind
     return f"{column.label}: {found}{worth}"
 
