@@ -17,6 +17,7 @@ from tui.commands import Command, Commanded, CommandProvider, bindings
 from tui.crash import write_crash
 from tui.desk import Desk
 from tui.parts import Parts
+from tui.preferences import Preferences, remapped
 from tui.screens.base import BaseScreen
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen
 from tui.session import LIVE, Session
@@ -51,9 +52,7 @@ class ScoretraceApp(Commanded, App[int]):
         Command("3,r", "run", "run", "Go to: run", "Progress and the match matrix."),
         Command("4,x", "report", "report", "Go to: report", "Preview the checklist report and write it."),
         Command("5", "runs", "runs", "Go to: runs", "Recent runs: attach, resume."),
-        Command(
-            "T", "theme", "dark/light", "Theme: dark or light", "Switch between the dark and the light theme.", True
-        ),
+        Command("T", "theme", "theme", "Theme: dark or light", "Dark, light, or the terminal's own colours.", True),
         Command("ctrl+p,colon", "palette", "commands", "Commands: search", "Every command by name.", True),
         Command("q,ctrl+c", "quit", "quit", "Scoretrace: quit", "Leave; a run may go on without the app.", True),
     )
@@ -71,16 +70,21 @@ class ScoretraceApp(Commanded, App[int]):
         ascii_only: bool | None = None,
         view_only: bool = False,
         view_of: Run | None = None,
+        preferences: Preferences | None = None,
     ) -> None:
         # Textual drops all colour for NO_COLOR only when it may use the terminal's own colours from the start.
         colour = not os.environ.get("NO_COLOR")
         super().__init__(ansi_color=None if colour else True)
         for theme in themes():
             self.register_theme(theme)
-        self.theme = "scoretrace-dark"
+        self.preferences = preferences or Preferences()
+        self.theme = f"scoretrace-{self.preferences.theme}"
+        if not self.preferences.animation:
+            self.animation_level = "none"
+        self.set_keymap(dict(self.preferences.keys))
         self._colour = colour
         self._ascii = wants_ascii() if ascii_only is None else ascii_only
-        self.look = Look(dark=True, colour=colour, ascii_only=self._ascii)
+        self.look = self._make_look()
         self.set_class(self._ascii, "-ascii")
         self.desk = Desk(session, study, studies)
         self.parts = parts or Parts()
@@ -95,9 +99,14 @@ class ScoretraceApp(Commanded, App[int]):
         self._spared = 0
 
     @property
-    def KEY_LINE(self) -> Sequence[Command]:
+    def commands(self) -> Sequence[Command]:
+        """The table, with the keys that the user gave."""
+        return remapped(self.TABLE, self.preferences.keys)
+
+    @property
+    def key_line(self) -> Sequence[Command]:
         """The app's commands on every key line."""
-        return [command for command in self.TABLE if not command.hidden]
+        return [command for command in self.commands if not command.hidden]
 
     def on_mount(self) -> None:
         """First screen, tables, clock."""
@@ -307,13 +316,22 @@ class ScoretraceApp(Commanded, App[int]):
         self.do_palette()
 
     def do_theme(self) -> None:
-        """The other theme."""
-        dark = self.theme != "scoretrace-dark"
-        self.theme = "scoretrace-dark" if dark else "scoretrace-light"
-        self.look = Look(dark=dark, colour=self._colour, ascii_only=self._ascii)
+        """The next theme."""
+        names = [theme.name for theme in themes()]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)]
+        self.look = self._make_look()
         for screen in self.screen_stack:
             if isinstance(screen, BaseScreen):
                 screen.apply_look()
+
+    def _make_look(self) -> Look:
+        return Look(
+            dark=self.theme != "scoretrace-light",
+            colour=self._colour,
+            ascii_only=self._ascii,
+            terminal=self.theme == "scoretrace-terminal",
+            still=self.animation_level == "none",
+        )
 
     def do_quit(self) -> None:
         """Leave at once when nothing runs, else ask."""
@@ -357,27 +375,3 @@ class ScoretraceApp(Commanded, App[int]):
             )
         )
         self._close_messages_no_wait()
-
-
-def run_app(
-    session: Session,
-    study: Study | None,
-    *,
-    autostart: bool = False,
-    studies: Sequence[Study] = (),
-    parts: Parts | None = None,
-    view_only: bool = False,
-    view_of: Run | None = None,
-) -> int:
-    """Run the app until the user leaves; 0, or 3 after a fault of the program. The session is closed in any case.
-
-    With `view_only` it changes nothing, and begins at the run `view_of` if there is one.
-    """
-    app = ScoretraceApp(
-        session, study, autostart=autostart, studies=studies, parts=parts, view_only=view_only, view_of=view_of
-    )
-    try:
-        app.run()
-    finally:
-        app.desk.close()
-    return app.return_code or 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -28,12 +28,16 @@ class Command:
     @property
     def key_text(self) -> str:
         """The first key, as people write it."""
-        return _KEY_NAMES.get(self.first_key, self.first_key)
+        return _key_name(self.first_key)
 
     @property
     def all_keys_text(self) -> str:
         """Every key, as people write them."""
-        return " ".join(_KEY_NAMES.get(key, key) for key in self.keys.split(",") if key)
+        return " ".join(_key_name(key) for key in self.keys.split(",") if key)
+
+    def with_keys(self, keys: str) -> Command:
+        """The same command under other keys."""
+        return replace(self, keys=keys)
 
     @property
     def first_key(self) -> str:
@@ -44,14 +48,17 @@ class Command:
 _KEY_NAMES = {
     "question_mark": "?", "slash": "/", "colon": ":", "escape": "esc", "left_square_bracket": "[",
     "right_square_bracket": "]", "space": "space", "plus": "+", "minus": "-", "full_stop": ".", "comma": ",",
-    "ctrl+p": "^p", "upper_s": "S",
 }  # fmt: skip
 
 
+def _key_name(key: str) -> str:
+    return _KEY_NAMES.get(key) or key.replace("ctrl+", "^")
+
+
 def bindings(commands: Sequence[Command]) -> list[BindingType]:
-    """Textual bindings that run the commands through `action_command`."""
+    """Textual bindings that run the commands through `action_command`; a command's name is what keys are given to."""
     return [
-        Binding(command.keys, f"command('{command.action}')", command.label, show=False)
+        Binding(command.keys, f"command('{command.action}')", command.label, show=False, id=command.name)
         for command in commands
         if command.keys
     ]
@@ -61,6 +68,11 @@ class Commanded:
     """What screens and the app share: commands run through one gate that says why one cannot run."""
 
     TABLE: ClassVar[Sequence[Command]] = ()
+
+    @property
+    def commands(self) -> Sequence[Command]:
+        """The table, with the keys that the user gave."""
+        return self.TABLE
 
     def barred(self, action: str) -> str:
         """Why a command cannot be run in this app at all; empty when it can."""
@@ -102,7 +114,7 @@ class CommandProvider(Provider):
 
     def _entries(self) -> Iterator[tuple[Commanded, Command]]:
         for holder in holders(self.screen):
-            for command in holder.TABLE:
+            for command in holder.commands:
                 yield holder, command
 
     async def discover(self) -> Hits:

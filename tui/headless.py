@@ -42,14 +42,18 @@ def demo(options: argparse.Namespace) -> int:
 
 
 def _app(study: Study | None, *, autostart: bool) -> int:
-    from tui.app import run_app
     from tui.facts import app_parts
+    from tui.opening import run_app
+    from tui.preferences import read_preferences
 
     if not (sys.stdout.isatty() and sys.stdin.isatty()):
         raise OptionError("the app needs a terminal; `scoretrace run` and `scoretrace demo --plain` work without one")
     session = LocalSession(store_path())
     try:
-        return run_app(session, study, parts=app_parts(session), autostart=autostart, studies=(studies.embedded(),))
+        return run_app(
+            session, study, parts=app_parts(session), autostart=autostart, studies=(studies.embedded(),),
+            preferences=read_preferences(),
+        )  # fmt: skip
     finally:
         session.close()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import locale
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.style import Style
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 ROLES = ("text", "muted", "agree", "partial", "open", "against", "cursor")
 """What a colour may stand for; blue agrees, orange speaks against, and no meaning rests on colour alone."""
@@ -35,6 +35,16 @@ LIGHT: Mapping[str, str] = {
     "open": "#6b5f33",
     "against": "#c24a00",
 }
+
+TERMINAL: Mapping[str, str] = {
+    "text": "default",
+    "muted": "bright_black",
+    "agree": "blue",
+    "partial": "cyan",
+    "open": "yellow",
+    "against": "red",
+}
+"""The terminal's own sixteen colours, for those who have chosen them with care; the cursor's row is in reverse."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +90,17 @@ def wants_ascii(environ: Mapping[str, str] | None = None) -> bool:
 
 
 class Look:
-    """Rich styles and glyphs for what the line-drawing widgets paint; made once per theme change."""
+    """Rich styles and glyphs for what the line-drawing widgets paint; made once per theme change.
 
-    def __init__(self, *, dark: bool, colour: bool, ascii_only: bool) -> None:
+    `terminal` takes the terminal's own colours, `still` asks that nothing moves or blinks by itself.
+    """
+
+    def __init__(
+        self, *, dark: bool, colour: bool, ascii_only: bool, terminal: bool = False, still: bool = False
+    ) -> None:
         self.dark = dark
+        self.still = still
+        self.terminal = terminal
         self.colour = colour
         self.ascii_only = ascii_only
         self._styles: dict[tuple[str, bool], Style] = {}
@@ -102,6 +119,8 @@ class Look:
         if not self.colour:
             plain = Style(bold=bold or name in ("agree", "against"), reverse=cursor)
             return plain + Style(underline=name == "agree") if name == "agree" else plain
+        if self.terminal:
+            return Style(color=TERMINAL.get(name, "default"), bold=bold or None, reverse=cursor or None)
         colours = DARK if self.dark else LIGHT
         ground = colours["cursor"] if cursor else colours["panel"] if name == "panel" else None
         return Style(color=colours["text" if name == "panel" else name], bgcolor=ground, bold=bold or None)
@@ -116,9 +135,28 @@ class Look:
         return mark.ascii if self.ascii_only else mark.glyph
 
 
-def themes() -> tuple[Theme, Theme]:
-    """The dark and the light Textual theme over the palette."""
-    return _theme("scoretrace-dark", DARK, dark=True), _theme("scoretrace-light", LIGHT, dark=False)
+def themes() -> tuple[Theme, ...]:
+    """The dark and the light Textual theme over the palette, and one of the terminal's own colours."""
+    return (
+        _theme("scoretrace-dark", DARK, dark=True),
+        _theme("scoretrace-light", LIGHT, dark=False),
+        _terminal_theme(),
+    )
+
+
+def _terminal_theme() -> Theme:
+    """Textual's own theme of the sixteen colours, with our roles."""
+    base = BUILTIN_THEMES["ansi-dark"]
+    colours = {role: f"ansi_{colour}" for role, colour in TERMINAL.items()}
+    variables = {
+        **base.variables,
+        "muted": colours["muted"],
+        "footer-key-foreground": colours["agree"],
+        "block-cursor-text-style": "bold",
+    }
+    return replace(
+        base, name="scoretrace-terminal", accent=colours["agree"], warning=colours["against"], variables=variables
+    )
 
 
 def _theme(name: str, colours: Mapping[str, str], *, dark: bool) -> Theme:

@@ -61,7 +61,7 @@ class ViewSession(LocalSession):
         """Refused."""
         raise ViewOnlyError(REFUSED)
 
-    def preflight(self, study: Study) -> Preflight:
+    def preflight(self, study: Study, only: Sequence[str] = ()) -> Preflight:
         """Refused: counting may fetch a benchmark."""
         raise ViewOnlyError(REFUSED)
 
@@ -75,8 +75,8 @@ def first_run(session: LocalSession, wanted: int | None) -> Run | None:
 
 def main(arguments: Sequence[str]) -> int:
     """One viewer's app, until its browser closes; the exit status."""
-    from tui.app import run_app
     from tui.facts import app_parts
+    from tui.opening import run_app
     from tui.study import embedded
 
     parser = argparse.ArgumentParser(prog="scoretrace serve (one viewer)")

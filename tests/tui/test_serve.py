@@ -188,7 +188,7 @@ def test_a_view_of_no_store_is_a_sentence(tmp_path):
 
 
 CHANGING = {
-    "literature": {"import", "edit", "add", "undo"}, "grid": {"toggle", "only", "custom", "preset", "file", "start"},
+    "literature": {"import", "edit", "add", "undo", "redo"}, "grid": {"toggle", "only", "custom", "preset", "file", "start"},
     "run": {"pause", "stop", "resume"}, "report": {"write"}, "runs": {"study", "import", "resume"},
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from tui.commands import Command, Commanded, bindings
+from tui.preferences import remapped
 from tui.widgets.bars import KeyLine, StatusLine, TitleBar
 from tui.widgets.pieces import Piece
 from tui.widgets.progress import grouped
@@ -35,13 +36,18 @@ class BaseScreen(Commanded, Screen[None]):
         """The app, by its own type."""
         return cast("ScoretraceApp", self.app)
 
+    @property
+    def commands(self) -> Sequence[Command]:
+        """The table, with the keys that the user gave."""
+        return remapped(self.TABLE, self.root.preferences.keys)
+
     def compose(self) -> ComposeResult:
         """Title, body, status, keys."""
-        yield TitleBar(self.PLACE)
+        yield TitleBar(self.PLACE, {command.action: command.key_text for command in self.root.commands})
         yield from self.body()
         yield Input(id="filter", placeholder="filter", classes="hidden")
         yield StatusLine(id="status")
-        yield KeyLine([c for c in (*self.TABLE, *self.root.KEY_LINE, HELP) if not self.barred(c.action)])
+        yield KeyLine([c for c in (*self.commands, *self.root.key_line, HELP) if not self.barred(c.action)])
 
     def body(self) -> ComposeResult:
         """The widgets between title and status."""
@@ -93,7 +99,7 @@ class BaseScreen(Commanded, Screen[None]):
         """Show the keys."""
         from tui.screens.help import HelpScreen
 
-        self.app.push_screen(HelpScreen(self.help_title, [*self.TABLE, *self.root.TABLE]))
+        self.app.push_screen(HelpScreen(self.help_title, [*self.commands, *self.root.commands]))
 
     @property
     def help_title(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.segment import Segment
 from textual.content import Content
@@ -16,16 +16,16 @@ from tui.widgets.pieces import Piece, cell
 from tui.widgets.rows import line
 from tui.widgets.text import wrap
 
-PLACES = (("1", "literature", "Literature"), ("2", "grid", "Grid"), ("3", "run", "Run"), ("4", "report", "Report"),
-          ("5", "runs", "Runs"))  # fmt: skip
+PLACES = (("literature", "Literature"), ("grid", "Grid"), ("run", "Run"), ("report", "Report"), ("runs", "Runs"))
 
 
 class TitleBar(Widget):
     """One line: the product, the places with the current one marked, and the study's name."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, keys: Mapping[str, str]) -> None:
         super().__init__()
         self.place = place
+        self._tabs = [(name, f"{keys.get(name, '')} {label}".strip()) for name, label in PLACES]
         self.study = ""
         self.look = Look(dark=True, colour=True, ascii_only=False)
 
@@ -39,11 +39,9 @@ class TitleBar(Widget):
         """The line."""
         width = self.size.width
         pieces = [Piece(" Scoretrace ", "agree bold"), Piece(" ")]
-        for key, name, label in PLACES:
+        for name, text in self._tabs:
             here = name == self.place
-            pieces.append(
-                Piece(f"{'[' if here else ' '}{key} {label}{']' if here else ' '}", "text bold" if here else "muted")
-            )
+            pieces.append(Piece(f"[{text}]" if here else f" {text} ", "text bold" if here else "muted"))
         used = sum(len(piece.text) for piece in pieces)
         pieces.append(cell(self.study + " ", max(0, width - used), "muted", right=True))
         return line(pieces, width, self.look, self.rich_style)
@@ -52,8 +50,8 @@ class TitleBar(Widget):
         """A click on a place goes there."""
         x = getattr(event, "x", 0)
         start = len(" Scoretrace  ")
-        for _, name, label in PLACES:
-            end = start + len(label) + 4
+        for name, text in self._tabs:
+            end = start + len(text) + 2
             if start <= x < end:
                 self.app.call_later(getattr(self.app, "go", lambda place: None), name)
             start = end

@@ -15,6 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input
 
 from tui.theme import Look
 from tui.widgets.pieces import Piece, fit
@@ -37,6 +38,8 @@ def dress(widget: Widget, look: Look) -> None:
         widget.refresh()
     if look.ascii_only and isinstance(widget, ScrollView):
         widget.vertical_scrollbar.renderer = AsciiScrollBar  # type: ignore[misc]
+    if look.still and isinstance(widget, Input):
+        widget.cursor_blink = False
 
 
 def dress_all(root: Widget, look: Look) -> None:
