@@ -11,7 +11,7 @@ import shutil
 import socket
 import tempfile
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -105,11 +105,45 @@ def find_model(spec: str, facts: Facts | None = None, folder: Path | None = None
     return ModelFile(path, spec, sha256_of(path, facts), source)
 
 
+def at_hand(spec: str, facts: Facts, folder: Path | None = None) -> tuple[Path, str] | None:
+    """The file that a model spec names and its sha256, where both are known without fetching, joining or hashing
+    anything; else None. Quick enough to be asked at every change of a study.
+    """
+    try:
+        path = _path_at_hand(spec, folder or models_folder())
+        if path is None:
+            return None
+        status = path.stat()
+    except (OSError, FileError):
+        return None
+    kept = facts.fact(_hash_key(path, status))
+    return (path, str(kept["sha256"])) if kept else None
+
+
+def _path_at_hand(spec: str, folder: Path) -> Path | None:
+    kind, _, rest = spec.partition(":")
+    if kind == "hf":
+        return _cached(parse_hub_spec(spec))
+    if kind != "pypi":
+        return Path(spec).expanduser().absolute()
+    try:
+        main = importlib.metadata.distribution(rest)
+    except importlib.metadata.PackageNotFoundError:
+        return _cached(PACKAGED[rest]) if rest in PACKAGED else None
+    whole = _files(main, r"\.gguf$")
+    parts = [] if whole else _parts(main, rest)
+    return whole[0] if whole else _joined(parts, folder) if parts else None
+
+
+def _hash_key(path: Path, status: os.stat_result) -> str:
+    return f"sha256 {path} {status.st_size} {status.st_mtime_ns}"
+
+
 def sha256_of(path: Path, facts: Facts | None = None) -> str:
     """The file's sha256 as hex; a kept fact stands for as long as path, size and modification time are the same."""
     try:
         status = path.stat()
-        key = f"sha256 {path} {status.st_size} {status.st_mtime_ns}"
+        key = _hash_key(path, status)
         kept = facts.fact(key) if facts else None
         if kept:
             return str(kept["sha256"])
@@ -167,17 +201,27 @@ def _from_package(package: str, facts: Facts | None, folder: Path) -> tuple[Path
     whole = _files(main, r"\.gguf$")
     if whole:
         return whole[0], source
-    needed = [re.split(r"[ ;=<>!~\[(]", line, maxsplit=1)[0] for line in main.requires or []]
+    parts = _parts(main, package)
+    if not parts:
+        raise FileError(f"package {package} is installed but holds no GGUF file; give a path or an hf: spec instead")
+    return _assemble(parts, _expected_sha256(main), folder, facts), source
+
+
+def _parts(main: importlib.metadata.Distribution, package: str) -> list[Path]:
+    """The parts of a file that the packages hold which a package needs, in order."""
     parts: list[Path] = []
-    for name in needed:
+    for line in main.requires or []:
+        name = re.split(r"[ ;=<>!~\[(]", line, maxsplit=1)[0]
         try:
             parts += _files(importlib.metadata.distribution(name), r"\.gguf\.part\d+$")
         except importlib.metadata.PackageNotFoundError:
             raise FileError(f"package {name}, a part of {package}, is missing; run `pip install {package}`") from None
-    if not parts:
-        raise FileError(f"package {package} is installed but holds no GGUF file; give a path or an hf: spec instead")
-    parts.sort(key=lambda path: path.name)
-    return _assemble(parts, _expected_sha256(main), folder, facts), source
+    return sorted(parts, key=lambda path: path.name)
+
+
+def _joined(parts: Sequence[Path], folder: Path) -> Path:
+    """Where the file lies that the parts make."""
+    return folder / re.sub(r"\.part\d+$", "", parts[0].name)
 
 
 def _instead_of_package(package: str, facts: Facts | None) -> tuple[Path, str]:
@@ -205,9 +249,8 @@ def _expected_sha256(distribution: importlib.metadata.Distribution) -> str:
     return ""
 
 
-def _assemble(parts: Iterable[Path], expected: str, folder: Path, facts: Facts | None) -> Path:
-    parts = list(parts)
-    target = folder / re.sub(r"\.part\d+$", "", parts[0].name)
+def _assemble(parts: Sequence[Path], expected: str, folder: Path, facts: Facts | None) -> Path:
+    target = _joined(parts, folder)
     if target.exists() and (not expected or sha256_of(target, facts) == expected):
         return target
 

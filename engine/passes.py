@@ -12,7 +12,9 @@ from engine import extraction, prompts
 from engine.benchmarks.languages import language_of
 from engine.chat import chat_template
 from engine.events import Generated
+from engine.failures import reading
 from engine.judging import Candidate, JudgePool
+from engine.kept import PassCount, kept_key
 from engine.plan import Pass, PromptGroup
 from engine.protocols import Benchmark, Generation, Model, ModelCard, Problem, Request
 from engine.recorder import Recorder
@@ -82,6 +84,7 @@ class GroupRun:
         self._todo = todo
         self._waiting = waiting
         self._pace = pace
+        self._counts = [PassCount() for _ in group.passes]
         self._eos = model.special_tokens.get("eos_token", "")
         self._stop_words = prompts.stop_words(benchmark, group.template, self._eos)
         self._chat = chat_template(model)
@@ -103,6 +106,7 @@ class GroupRun:
         reader = asked.reader
         limit = asked.limit
         if limit <= 0:
+            self._count(asked, "no room")
             self._read(asked, None)
             return
         stream = stream_seed(reader.seed, asked.problem.task_id, asked.sample)
@@ -162,34 +166,43 @@ class GroupRun:
                 reused=reused,
             )
         )
+        self._count(asked, stored.stop)
         self._read(asked, stored)
+
+    def _count(self, asked: Asked, stop: str) -> None:
+        """Count what there is; a complete pass is a fact for the next preflight."""
+        reader = asked.reader
+        count = self._counts[asked.pass_index - self._first_index]
+        if count.add(asked.sample, stop) == reader.samples * len(self._benchmark.problems):
+            key = kept_key(self._benchmark.sha256, self._group, reader)
+            self._recorder.flush()
+            self._recorder.store.put_fact(key, count.body(reader, self._model.card))
 
     def _read(self, asked: Asked, stored: StoredGeneration | None) -> None:
         for configuration in asked.reader.configurations:
             task_id = asked.problem.task_id
             if asked.sample >= configuration.samples or not self._todo(configuration.id, task_id, asked.sample):
                 continue
-            candidate = Candidate(configuration.id, task_id, asked.sample, stored.key if stored else "")
             room = configuration.max_length - asked.n_prompt
             if stored is None or room <= 0:
-                self._pool.settle(candidate, NO_ROOM)
+                key = stored.key if stored else ""
+                self._pool.settle(Candidate(configuration.id, task_id, asked.sample, key), NO_ROOM)
                 continue
             text = read_prefix(stored, room, self._model.detokenize)
             if len(stored.tokens) > room:
                 # Only the model can make this text; whoever re-scores the run without one reads it from the store.
                 self._recorder.put_prefix(stored.key, room, text)
-            program = self._program(configuration, asked.problem, text)
+            program, code = self._program(configuration, asked.problem, text)
+            told = reading(truncated=stored.stop == "limit" or len(stored.tokens) > room, no_code=not code)
+            candidate = Candidate(configuration.id, task_id, asked.sample, stored.key, told)
             self._pool.submit(candidate, self._benchmark.program(asked.problem, program), self._benchmark.limits)
 
-    def _program(self, configuration: Configuration, problem: Problem, text: str) -> str:
-        return extraction.extract(
-            configuration.extraction,
-            self._benchmark,
-            problem,
-            self._group.template,
-            text,
-            prefill=configuration.prefill,
-            eos_token=self._eos,
+    def _program(self, c: Configuration, problem: Problem, text: str) -> tuple[str, bool]:
+        """The candidate, and whether the extraction found code in the reply."""
+        where = (c.extraction, self._benchmark, problem, self._group.template, text)
+        return (
+            extraction.extract(*where, prefill=c.prefill, eos_token=self._eos),
+            extraction.code_found(*where, prefill=c.prefill, eos_token=self._eos),
         )
 
 

@@ -53,11 +53,15 @@ def look() -> Iterator[Finding]:
 
 
 def _machine() -> Finding:
+    from engine.crowding import crowding
     from engine.environment import describe
 
-    here = describe()
+    here, crowded = describe(), crowding()
     text = f"{here.system}, {here.python}, {here.cpu}, {here.cores} of {here.cores_total} cores"
-    return Finding("machine", "ok", f"{text}, {here.memory / 2**30:.1f} GiB memory")
+    text = f"{text}, {here.memory / 2**30:.1f} GiB memory"
+    if crowded:
+        return Finding("machine", "limited", f"{text}; {crowded}", "end other programs before times are measured")
+    return Finding("machine", "ok", text)
 
 
 def _folder() -> Finding:

@@ -91,12 +91,13 @@ def run(options: argparse.Namespace) -> int:
 def _run(
     session: LocalSession, study: Study, only: Sequence[str], form: str, expect: Mapping[str, int], report: str
 ) -> int:
+    preflight = session.preflight(study, only)
     if form == "plain":
-        preflight = session.preflight(study)
+        kept = f" ({preflight.stored} kept already)" if preflight.stored else ""
         print(
             f"{study.name}: {preflight.configurations} configurations of {preflight.problems} problems; "
-            f"{preflight.generations} generations instead of {preflight.naive}, {preflight.loads} loads; "
-            f"about {preflight.seconds / 60:.0f} min ({preflight.basis})"
+            f"{preflight.generations} generations{kept} instead of {preflight.naive}, {preflight.loads} loads; "
+            f"about {preflight.seconds / 60:.0f} min ({preflight.basis}), {preflight.bytes / 1e6:.1f} MB on disk"
         )
     session.start(study, only)
     return _watch(session, study, form, expect, report)

@@ -15,7 +15,7 @@ from engine.audit import checked
 from engine.events import Event, from_dict
 from engine.job import Job
 from tui import study as studies
-from tui.preflight import estimate
+from tui.preflight import estimate, with_room
 from tui.session import LIVE, Preflight, Status
 from tui.study import Study
 from tui.usage import memory_of
@@ -71,9 +71,9 @@ class LocalSession:
         """All runs in the store, newest first."""
         return self._store.runs()
 
-    def preflight(self, study: Study) -> Preflight:
-        """Count and estimate; see `tui.preflight`."""
-        return estimate(study, self._store)
+    def preflight(self, study: Study, only: Sequence[str] = ()) -> Preflight:
+        """Count and estimate; see `tui.preflight`. `StoreError` when the disk has no room for it."""
+        return with_room(estimate(study, self._store, only), self._store.path.parent)
 
     def start(self, study: Study, only: Sequence[str] = ()) -> int:
         """Create a run of a study, start its worker, attach to it; its id."""

@@ -18,6 +18,11 @@ def study_from_options(options: argparse.Namespace) -> Study:
         raise OptionError(
             "name a study file, or give --model FILE and --benchmark NAME; `scoretrace demo` needs neither"
         )
+    if options.width != 1 and (options.width < 0 or options.width % 4):
+        raise OptionError(
+            f"--width {options.width}: expected 1 (strict: one sequence at a time) or a multiple of 4; 0 or nothing for "
+            "the device's own"
+        )
     names = [_model_name(file) for file in options.model]
     if len(set(names)) != len(names):
         raise OptionError("--model: two files go by one name; write a study file that names them")

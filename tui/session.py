@@ -19,8 +19,9 @@ class Preflight:
     """What a study would cost before anything starts.
 
     Counts after sharing: `configurations` of the grid, `passes` over the problems, `loads` of weights, `generations`
-    to be kept, of which `stored` exist already, `naive` without sharing; `tokens`, `seconds` and `bytes` are
-    estimates, and `basis` says what they rest on.
+    to be kept, of which `stored` exist already as far as finished passes of the same file and engine tell (the worker
+    looks each up), `naive` without sharing; `tokens`, `seconds` and `bytes` (replies, outcomes, derived model files)
+    are estimates for what is not stored, and `basis` says what they rest on. `free` is the disk's free bytes.
     """
 
     configurations: int
@@ -34,6 +35,7 @@ class Preflight:
     seconds: float
     bytes: int
     basis: str
+    free: int = 1 << 62
 
 
 @dataclass(frozen=True)

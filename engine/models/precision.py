@@ -32,12 +32,22 @@ def derive(source: ModelFile, precision: str, folder: Path | None = None, facts:
     if precision == header.precision:
         return _described(source, source.path, source.sha256, f"{precision} {AS_RELEASED}")
     version = llamacpp.build()["engine"].split()[1]
-    name = f"{source.path.stem}.{source.sha256[:12]}.{precision}.llama-cpp-{version}.gguf"
-    target = (folder or models_folder()) / name
+    target = (folder or models_folder()) / derived_name(source.path, source.sha256, precision, version)
     if not target.exists():
-        expected = int(header.parameters * BITS[precision] / 8 * 1.05) + (16 << 20)
-        write_whole(target, expected, lambda path: _quantise(source.path, path, precision))
+        write_whole(
+            target, derived_bytes(header.parameters, precision), lambda path: _quantise(source.path, path, precision)
+        )
     return _described(source, target, sha256_of(target, facts), recipe(header, precision))
+
+
+def derived_name(source: Path, sha256: str, precision: str, version: str) -> str:
+    """The name of the file derived from `source` by one version of the quantiser."""
+    return f"{source.stem}.{sha256[:12]}.{precision}.llama-cpp-{version}.gguf"
+
+
+def derived_bytes(parameters: int, precision: str) -> int:
+    """What a derived file may take on disk, rounded up."""
+    return int(parameters * BITS[precision] / 8 * 1.05) + (16 << 20)
 
 
 def recipe(header: Header, precision: str) -> str:
