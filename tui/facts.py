@@ -1,17 +1,30 @@
-"""The real functions behind the app's screens: problems, programs and reports of the store that a session has open."""
+"""The real functions behind the app's screens: problems, prompts, programs and reports of the attached run."""
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from cache.store import StoredGeneration
+from engine import prompts
+from engine.again import Again
 from engine.benchmarks import open_benchmark
-from engine.extraction import extract
+from engine.cells import Reading
+from engine.chat import ChatTemplate, template_key
+from engine.errors import EngineError
+from engine.extraction import extraction_names
+from engine.imports.records import AS_STORED
 from engine.job import Job
 from engine.protocols import Benchmark, Problem
-from engine.settings import Configuration
+from engine.settings import UNKNOWN, Configuration
 from tui.local import LocalSession
-from tui.parts import Parts
+from tui.parts import Extracted, Parts, Prompt, Read
 
 
 def app_parts(session: LocalSession) -> Parts:
@@ -26,8 +39,12 @@ def app_parts(session: LocalSession) -> Parts:
 
     return Parts(
         problem=facts.problem,
+        prompt=facts.prompt,
+        read=facts.read,
         candidate=facts.candidate,
         program=facts.program,
+        extractions=facts.extractions,
+        again=facts.again,
         preview_report=lambda run: reporting.preview(session.store, run),
         write_report=write,
         open_items=lambda run: reporting.open_items(session.store, run),
@@ -40,6 +57,7 @@ class RunFacts:
     def __init__(self, session: LocalSession) -> None:
         self._session = session
         self._benchmark = lru_cache(maxsize=8)(open_benchmark)
+        self._loaded: dict[tuple[int, str, str], tuple[str, str]] = {}
 
     def _of(self, name: str) -> Benchmark:
         run = self._session.run
@@ -50,20 +68,35 @@ class RunFacts:
         """A benchmark item, None when the benchmark has none of that id."""
         return next((problem for problem in self._of(benchmark).problems if problem.task_id == task_id), None)
 
-    def candidate(self, configuration: Configuration, task_id: str, reply: str) -> str:
-        """The candidate program that the configuration's extraction makes of a reply."""
+    def prompt(self, configuration: Configuration, task_id: str) -> Prompt | None:
+        """What was tokenised, in pieces; `TemplateError` when it cannot be rendered without the model's file."""
         problem = self.problem(configuration.benchmark, task_id)
-        if problem is None:
-            return ""
-        return extract(
-            configuration.extraction,
-            self._of(configuration.benchmark),
-            problem,
-            configuration.template,
-            reply,
-            prefill=configuration.prefill,
-            eos_token=self._eos(configuration.model),
-        )
+        if problem is None or configuration.template == UNKNOWN:
+            return None
+        benchmark, chat = self._of(configuration.benchmark), self._chat(configuration)
+        text = prompts.render(
+            configuration.template, benchmark, problem, prefill=configuration.prefill, chat=chat
+        )  # fmt: skip
+        notes = list(prompts.notes(configuration.template, benchmark, chat))
+        if chat is not None and chat.adds_bos:
+            notes.append(f"the tokenizer puts {chat.bos_token or 'its bos token'} before it")
+        return Prompt(pieces(text, problem, prefill=configuration.prefill), tuple(notes))
+
+    def read(self, configuration: Configuration, stored: StoredGeneration) -> Read:
+        """The reply as the configuration's limit leaves it."""
+        room = configuration.max_length - stored.n_prompt
+        if configuration.max_length == 0 or len(stored.tokens) <= room:
+            return Read(stored.text)
+        text = self._session.store.prefix(stored.key, room)
+        note = f"this configuration reads its first {room} tokens; the whole of it serves longer limits"
+        if text is None:
+            return Read(stored.text, note + ", and stands below, for their text is not kept", partly=True)
+        return Read(text, note)
+
+    def candidate(self, configuration: Configuration, task_id: str, reply: str) -> str:
+        """The candidate program that the configuration's extraction makes of a reply; empty for an unknown problem."""
+        read = self._reading(configuration)
+        return read.program(task_id, reply) if task_id in read.problems else ""
 
     def program(self, configuration: Configuration, task_id: str, reply: str) -> str:
         """The candidate with prelude and tests, as it was judged."""
@@ -74,7 +107,70 @@ class RunFacts:
         program = self._of(configuration.benchmark).program(problem, candidate)
         return "\n".join((program.prelude, program.candidate, program.test))
 
-    def _eos(self, model: str) -> str:
+    def extractions(self, configuration: Configuration, task_id: str, reply: str) -> Sequence[Extracted]:
+        """What each extraction makes of a reply, the configuration's own first."""
+        own = configuration.extraction
+        if own.startswith(AS_STORED):
+            return (Extracted(own, reply),)
+        found = []
+        for name in (own, *(name for name in extraction_names() if name != own)):
+            try:
+                read = self._reading(replace(configuration, extraction=name))
+                program = read.program(task_id, reply)
+                found.append(Extracted(name, program, code=read.code_found(task_id, reply)))
+            except EngineError as error:
+                found.append(Extracted(name, "", problem=str(error)))
+        return found
+
+    def again(self, configuration: str, task_id: str, sample: int) -> Again:
+        """Go through one sample once more, in a process of its own; `EngineError` with its last words when it fails."""
+        store = self._session.store.path
+        command = ["engine.again", str(self._session.run), configuration, task_id, str(sample), "--store", str(store)]
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", *command], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            check=False,
+        )  # fmt: skip
+        if done.returncode:
+            words = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            raise EngineError(f"{task_id} cannot be run again: {words}")
+        return Again(**json.loads(done.stdout.strip().splitlines()[-1]))
+
+    def _reading(self, configuration: Configuration) -> Reading:
+        benchmark = self._of(configuration.benchmark)
+        problems = {problem.task_id: problem for problem in benchmark.problems}
+        return Reading(configuration, benchmark, problems, self._load(configuration)[0])
+
+    def _chat(self, configuration: Configuration) -> ChatTemplate | None:
+        sha = self._load(configuration)[1]
+        body = self._session.store.fact(template_key(sha)) if sha else None
+        return ChatTemplate(**body) if body is not None else None
+
+    def _load(self, configuration: Configuration) -> tuple[str, str]:
+        """The eos token and the hash of the chat template of what was loaded for a configuration; empty if unknown."""
         run = self._session.run
-        loaded = self._session.store.events_of(run, "ModelLoaded") if run is not None else []
-        return next((str(body.get("eos_token", "")) for body in reversed(loaded) if body["model"] == model), "")
+        if run is None:
+            return "", ""
+        place = (run, configuration.model, configuration.precision)
+        if place not in self._loaded:
+            for body in self._session.store.events_of(run, "ModelLoaded"):
+                found = (str(body.get("eos_token", "")), str(body["card"].get("template_sha256", "")))
+                self._loaded[run, body["model"], body["precision"]] = found
+        return self._loaded.get(place, ("", ""))
+
+
+def pieces(text: str, problem: Problem, *, prefill: bool) -> tuple[tuple[str, str], ...]:
+    """A prompt cut into (origin, text): what the problem brings, the header that the answer begins with, the template.
+
+    Where a part of the problem is not found as it stands, it counts as the template's.
+    """
+    head = problem.header.rstrip()
+    end = len(text) - len(head) if prefill and head and text.endswith(head) else len(text)
+    parts = [part.strip() for part in (problem.prompt, problem.instruction, problem.context) if part.strip()]
+    found: list[tuple[str, str]] = []
+    start = 0
+    pattern = "|".join(re.escape(part) for part in sorted(parts, key=len, reverse=True))
+    for match in re.finditer(pattern, text[:end]) if pattern else ():
+        found += [("template", text[start : match.start()]), ("problem", match[0])]
+        start = match.end()
+    found += [("template", text[start:end]), ("header", text[end:])]
+    return tuple(piece for piece in found if piece[1])

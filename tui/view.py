@@ -28,7 +28,7 @@ READING: Mapping[str, frozenset[str]] = {
     "report": frozenset(("refresh",)),
     "runs": frozenset(("open", "refresh")),
     "configuration": frozenset(("open", "compare", "show", "filter", "next", "previous", "back")),
-    "problem": frozenset(("right", "left", "next", "previous", "sample", "back")),
+    "problem": frozenset(("right", "left", "next", "previous", "sample", "reference", "copy", "back")),
     "findings": frozenset(("refresh", "back")),
 }
 """Place -> the commands that only look. Whatever is not listed is refused in a view, so a new command is, until its

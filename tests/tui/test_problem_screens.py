@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
 from app_kit import FakeSession, drawn, key_of, make_study, script, settled, shown, typed, until_shown
 
 from cache.store import StoredGeneration
+from engine.again import Again
+from engine.errors import EngineError
 from engine.protocols import Problem
 from tui.app import ScoretraceApp
-from tui.parts import Parts
+from tui.parts import Extracted, Parts, Prompt, Read
 from tui.screens.configuration import ConfigurationScreen
 from tui.screens.problem import ProblemScreen
 from tui.screens.run import RunScreen
 
 HEADER = "def below(numbers: list, limit: int) -> bool:\n"
 BUGGY = "    for number in numbers:\n        if number > limit:\n            return False\n    return True\n"
+PROMPT = Prompt(
+    (("template", "<|user|>\n"), ("problem", "Fix bugs in below."), ("header", HEADER)), ("bos comes first",)
+)
 FIXED = BUGGY.replace(">", ">=")
 
 
@@ -22,7 +28,15 @@ def problem(benchmark, task_id):
     return Problem(task_id, "below", HEADER, HEADER + BUGGY, "Fix bugs in below.", "check(below)", FIXED, BUGGY)
 
 
-def opened(text=FIXED, **more):
+def extractions(configuration, task_id, reply):
+    """Two rules that agree, one that finds nothing, one that fails."""
+    return [
+        Extracted("harness", HEADER + reply), Extracted("raw", HEADER + reply),
+        Extracted("first_fence", "nothing", code=False), Extracted("sanitize", "", problem="no Python in it"),
+    ]  # fmt: skip
+
+
+def opened(text=FIXED, again=None, **more):
     """App on a run whose first two configurations are finished; the first problem's reply is kept."""
     study = make_study()
     session = FakeSession(script(study, [48, 50]), study)
@@ -33,6 +47,10 @@ def opened(text=FIXED, **more):
         problem=problem,
         candidate=lambda configuration, task_id, reply: HEADER + reply,
         program=lambda configuration, task_id, reply: "import math\n" + HEADER + reply + "\ncheck(below)",
+        prompt=lambda configuration, task_id: PROMPT,
+        extractions=extractions,
+        again=again,
+        read=lambda configuration, stored: Read(stored.text, "reads its first 60 tokens"),
     )
     return ScoretraceApp(session, study, autostart=True, parts=parts, **more)
 
@@ -91,7 +109,19 @@ async def test_filtering_problems_by_outcome():
         await settled(pilot, lambda: len(app.screen.query_one("#problems").keys) == 5, "five problems")
 
 
-async def test_a_problem_shows_reply_diff_program_and_question():
+async def at_view(pilot, name):
+    """Open the first problem and go round to a view."""
+    await at_problems(pilot)
+    await pilot.press("enter")
+    for _ in range(8):
+        if f"[{name}]" in shown(pilot.app):
+            return
+        await pilot.press("l")
+        await pilot.pause()
+    raise AssertionError(f"no view {name}:\n{shown(pilot.app)}")
+
+
+async def test_a_problem_shows_prompt_reply_programs_diff_tests_and_question():
     """The views go round with the arrow keys."""
     app = opened()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -99,8 +129,16 @@ async def test_a_problem_shows_reply_diff_program_and_question():
         await pilot.press("enter")
         await until_shown(pilot, "60 tokens, ended by end")
         await pilot.press("l")
+        await until_shown(pilot, "<|user|>")
+        assert "bos comes first" in shown(app) and "211 tokens" in shown(app) and "return" not in shown(app)
+        await pilot.press("l")
         await until_shown(pilot, "60 of at most 1837 tokens; ended by the extraction's cut; 211 prompt tokens")
-        assert "if number >= limit:" in shown(app)
+        assert "if number >= limit:" in shown(app) and "reads its first 60 tokens" in shown(app)
+        await pilot.press("l")
+        await until_shown(pilot, "▸ harness, raw  this configuration")
+        assert "first_fence (no code found)" in shown(app) and "3 different programs" in shown(app)
+        await pilot.press("G")
+        await until_shown(pilot, "no Python in it")
         await pilot.press("l")
         await until_shown(pilot, "-        if number > limit:")
         assert "+        if number >= limit:" in shown(app)
@@ -112,12 +150,32 @@ async def test_a_problem_shows_reply_diff_program_and_question():
         await until_shown(pilot, "Python/1 ")
 
 
+async def test_the_template_s_marks_stand_out():
+    """What the template writes has another colour role than what the problem brings."""
+    app = opened()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_view(pilot, "prompt")
+        lines = app.screen.query_one("#view").lines
+        roles = {piece.text: piece.role for line in lines for piece in line}
+        assert roles["<|user|>"] == "agree bold" and roles["Fix bugs in below."] == "text"
+
+
+async def test_the_diff_is_against_the_buggy_or_the_correct_program():
+    """b goes to the diff, then from one to the other; a program that is the correct one says so."""
+    app = opened()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_problems(pilot)
+        await pilot.press("enter", "b")
+        await until_shown(pilot, "against the buggy program")
+        await pilot.press("b")
+        await until_shown(pilot, "The program is the correct one, unchanged.")
+
+
 async def test_an_unchanged_program_is_named():
     """A reply that repeats the bug is told apart from a wrong fix."""
     app = opened(BUGGY)
     async with app.run_test(size=(80, 24)) as pilot:
-        await at_problems(pilot)
-        await pilot.press("enter", "l", "l")
+        await at_view(pilot, "diff")
         await until_shown(pilot, "The program is the buggy one, unchanged.")
 
 
@@ -125,20 +183,93 @@ async def test_control_characters_of_a_reply_do_not_reach_the_terminal():
     """A model may say anything; escape sequences are shown as a replacement mark."""
     app = opened("    return \x1b[2J\x07True\n")
     async with app.run_test(size=(80, 24)) as pilot:
-        await at_problems(pilot)
-        await pilot.press("enter", "l")
+        await at_view(pilot, "reply")
         await until_shown(pilot, "return �[2J�True")
 
 
 async def test_a_reply_that_is_not_kept_is_said():
-    """No empty page."""
+    """No empty page, and nothing to copy."""
     app = opened()
     async with app.run_test(size=(80, 24)) as pilot:
         await at_problems(pilot)
-        await pilot.press("j", "enter", "l")
+        await pilot.press("j", "enter", "l", "l")
         await until_shown(pilot, "No reply is kept for this sample.")
+        await pilot.press("y")
+        await until_shown(pilot, "There is no text in this view.")
         await pilot.press("s")
         await until_shown(pilot, "one sample per problem")
+
+
+async def test_a_sample_is_run_again_beside_the_screen():
+    """Reply and outcome stand under the recorded ones; while it runs the key says so; a difference is a warning."""
+    found = Again(
+        "passed", "different", "tokens differ from position 7 on", 58, "timeout", "10 s of CPU", "namespace", 10.0
+    )
+    wait = []
+
+    def again(configuration, task_id, sample):
+        wait.append((task_id, sample))
+        while len(wait) < 2:
+            pass
+        return found
+
+    app = opened(again=again)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_problems(pilot)
+        await pilot.press("enter", "l", "R")
+        await until_shown(pilot, "Running Python/0 again")
+        await pilot.press("R")
+        await until_shown(pilot, "Python/0 is being run again: wait for it.")
+        wait.append(None)
+        await until_shown(pilot, "Python/0 run again: reply different, outcome timeout.")
+        text = " ".join(shown(app).split())
+        assert "different (58 tokens, alone): tokens differ from position 7 on" in text
+        assert "another outcome: timeout in 10.00 s, sandbox namespace" in text and "10 s of CPU" in text
+
+
+async def test_a_rerun_that_fails_is_a_sentence():
+    """The engine's reason, and the screen goes on."""
+
+    def again(configuration, task_id, sample):
+        raise EngineError("Python/0 cannot be run again: no room")
+
+    app = opened(again=again)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_problems(pilot)
+        await pilot.press("enter", "R")
+        await until_shown(pilot, "Python/0 cannot be run again: no room")
+
+
+async def test_copying_the_raw_reply(monkeypatch):
+    """The text as it is, not as it is drawn, through the terminal's own clipboard."""
+    monkeypatch.delenv("TMUX", raising=False)
+    app = opened(FIXED + "\x07")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_view(pilot, "reply")
+        await pilot.press("y")
+        await until_shown(pilot, "characters of the reply by OSC 52")
+        assert app.clipboard == FIXED + "\x07"
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({}, "no editor is set: leave the app, set EDITOR"),
+        ({"EDITOR": "no-such-editor-1"}, "$EDITOR is 'no-such-editor-1', but"),
+        ({"VISUAL": "true"}, "an editor cannot be opened from here"),
+    ],
+)
+async def test_an_editor_that_cannot_be_opened_says_what_to_do(monkeypatch, variables, said):
+    """$EDITOR, then $VISUAL, then a sentence; the test's screen is no terminal, which is a sentence too."""
+    for name in ("EDITOR", "VISUAL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    app = opened()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_view(pilot, "reply")
+        await pilot.press("E")
+        await settled(pilot, lambda: said in " ".join(shown(app).split()), said)
 
 
 async def test_escape_goes_back_step_by_step():

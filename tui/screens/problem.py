@@ -1,36 +1,45 @@
-"""One problem under one configuration: what was asked, the raw reply, the program as a diff, and what it showed."""
+"""One problem under one configuration: prompt, raw reply, what each extraction makes of it, diffs, tests, once more."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 
-from cache.store import StoredGeneration
-from engine.protocols import Problem
 from tui.commands import Command, bindings
-from tui.screens.base import BaseScreen
+from tui.errand import Errand
+from tui.hand_over import copy, open_in_editor
+from tui.screens.base import BaseScreen, numbered
+from tui.screens.problem_views import REFERENCES, VIEWS, Sample, as_text
 from tui.screens.prompt import USER_ERRORS
 from tui.widgets.bars import TextLine
 from tui.widgets.pieces import Piece
-from tui.widgets.text import Line, TextView, plain
+from tui.widgets.text import Line, TextView
 
-VIEWS = ("outcome", "reply", "diff", "program", "problem")
+if TYPE_CHECKING:
+    from engine.again import Again
+
+NAMES = tuple(VIEWS)
 
 
 class ProblemScreen(BaseScreen):
-    """A problem, in five views."""
+    """A problem, in seven views."""
 
     PLACE = "problem"
     AUTO_FOCUS = "#view"
     TABLE: ClassVar[Sequence[Command]] = (
-        Command("l,right,tab", "right", "next view", "Problem: next view", "Outcome, reply, diff, program, problem."),
+        Command(
+            "l,right,tab", "right", "next view", "Problem: next view", "Outcome, prompt, reply, programs, diff ..."
+        ),
         Command("h,left,shift+tab", "left", "view before", "Problem: previous view", "The view to the left.", True),
         Command("n,J", "next", "next", "Problem: next", "The next problem of the list."),
-        Command("N,K", "previous", "previous", "Problem: previous", "The previous problem of the list."),
-        Command("s", "sample", "sample", "Problem: next sample", "The next sample of this problem."),
+        Command("N,K", "previous", "previous", "Problem: previous", "The previous problem of the list.", True),
+        Command("s", "sample", "sample", "Problem: next sample", "The next sample of this problem.", True),
+        Command("b", "reference", "diff with", "Diff: other program", "Diff against the buggy or the correct program."),
+        Command("R", "again", "rerun", "Problem: rerun this one", "Judge its program and make its reply once more."),
+        Command("y", "copy", "copy", "View: copy", "Put the text of this view on the clipboard."),
+        Command("E", "edit", "editor", "View: open in the editor", "Open the text of this view in $EDITOR."),
         Command("escape,backspace", "back", "back", "Go to: back", "Back to the configuration's problems."),
     )
     BINDINGS = bindings(TABLE)
@@ -41,7 +50,10 @@ class ProblemScreen(BaseScreen):
         self.task_id = task_id
         self.sample = 0
         self.view = 0
+        self.reference = 0
         self._tasks = tasks
+        self._again: dict[tuple[str, str, int], Again] = {}
+        self._errand: tuple[tuple[str, str, int], Errand[Again]] | None = None
 
     def body(self) -> ComposeResult:
         """Which problem, the views' names, the view."""
@@ -52,6 +64,15 @@ class ProblemScreen(BaseScreen):
     def focus_body(self) -> None:
         """Keys go to the text."""
         self.query_one("#view").focus()
+
+    @property
+    def shown(self) -> Sample:
+        """The sample at hand."""
+        place = (self.key, self.task_id, self.sample)
+        return Sample(
+            self.root.desk, self.root.parts, *place, again=self._again.get(place),
+            reference=REFERENCES[self.reference],
+        )  # fmt: skip
 
     def fill(self) -> None:
         """Everything anew."""
@@ -73,7 +94,7 @@ class ProblemScreen(BaseScreen):
                 Piece(
                     f"[{name}] " if index == self.view else f" {name}  ", "text bold" if index == self.view else "muted"
                 )
-                for index, name in enumerate(VIEWS)
+                for index, name in enumerate(NAMES)
             ),
         )
         self.query_one("#view", TextView).show(self._lines())
@@ -81,103 +102,89 @@ class ProblemScreen(BaseScreen):
 
     def _lines(self) -> list[Line]:
         try:
-            return list(getattr(self, f"_{VIEWS[self.view]}")())
+            return list(VIEWS[NAMES[self.view]](self.shown))
         except USER_ERRORS as error:
             return [[Piece(str(error), "against")]]
-
-    def _generation(self) -> StoredGeneration | None:
-        key = self.root.desk.state.kept.key((self.key, self.task_id, self.sample))
-        return self.root.desk.generation(key) if key else None
-
-    def _item(self) -> Problem | None:
-        return self.root.parts.problem(self.root.desk.state.configuration(self.key).benchmark, self.task_id)
-
-    def _candidate(self) -> str:
-        reply = self._generation()
-        if reply is None:
-            return ""
-        return self.root.parts.candidate(self.root.desk.state.configuration(self.key), self.task_id, reply.text)
-
-    def _outcome(self) -> Iterator[Line]:
-        state = self.root.desk.state
-        place = (self.key, self.task_id, self.sample)
-        kind = state.scores[self.key].kinds.get(place[1:], "")
-        if not kind:
-            yield [Piece("Not judged yet.", "muted")]
-            return
-        yield [Piece("outcome     "), Piece(kind, "agree bold" if kind == "passed" else "against bold")]
-        detail = state.kept.detail(place)
-        yield from (
-            [Piece("detail      "), Piece(text.text)] for text in (found[0] for found in plain(detail) if detail)
-        )
-        yield [Piece(f"sandbox     {state.sandbox}")]
-        reply = state.reply(*place)
-        if reply is not None:
-            yield [Piece(f"reply       {reply.tokens} tokens in {reply.seconds:.1f} s, ended by {_stop(reply.stop)}")]
-            yield [Piece(f"kept as     {reply.key}", "muted")]
-        yield [Piece("")]
-        yield [Piece("settings", "text bold")]
-        for axis, value in state.scores[self.key].axes.items():
-            yield [Piece(f"{axis:<12}", "muted"), Piece(value)]
-
-    def _reply(self) -> Iterator[Line]:
-        found = self._generation()
-        if found is None:
-            yield [Piece("No reply is kept for this sample.", "muted")]
-            return
-        limit = f"{len(found.tokens)} of at most {found.asked} tokens; ended by {_stop(found.stop)}"
-        yield [Piece(f"{limit}; {found.n_prompt} prompt tokens; {found.decoding}", "muted")]
-        yield [Piece("")]
-        yield from plain(found.text)
-
-    def _diff(self) -> Iterator[Line]:
-        item, candidate = self._item(), self._candidate()
-        if item is None or not candidate:
-            yield [Piece("No program yet, or the benchmark's problems are not at hand.", "muted")]
-            return
-        before = (item.header + item.buggy).strip("\n").splitlines()
-        after = candidate.strip("\n").splitlines()
-        if before == after:
-            yield [Piece("The program is the buggy one, unchanged.", "against")]
-        for text in difflib.unified_diff(before, after, "buggy", "candidate", lineterm="", n=30):
-            role = {"+": "agree", "-": "against", "@": "muted"}.get(text[:1], "text")
-            yield plain(text, role)[0]
-
-    def _program(self) -> Iterator[Line]:
-        found = self._generation()
-        text = ""
-        if found is not None:
-            text = self.root.parts.program(self.root.desk.state.configuration(self.key), self.task_id, found.text)
-        yield from plain(
-            text or "No program yet, or the benchmark's problems are not at hand.", "text" if text else "muted"
-        )
-
-    def _problem(self) -> Iterator[Line]:
-        item = self._item()
-        if item is None:
-            yield [Piece("The benchmark's problems are not at hand.", "muted")]
-            return
-        yield [Piece(item.instruction, "text bold"), Piece(f"  bug type: {item.bug_type}", "muted")]
-        for title, text in (
-            ("Shown to the model", item.context),
-            ("Correct body", item.canonical),
-            ("Tests", item.test),
-        ):
-            yield [Piece("")]
-            yield [Piece(title, "muted")]
-            yield from plain(text.strip("\n"))
 
     # commands
 
     def do_right(self) -> None:
         """The next view."""
-        self.view = (self.view + 1) % len(VIEWS)
+        self.view = (self.view + 1) % len(NAMES)
         self.fill()
 
     def do_left(self) -> None:
         """The view before."""
-        self.view = (self.view - 1) % len(VIEWS)
+        self.view = (self.view - 1) % len(NAMES)
         self.fill()
+
+    def do_reference(self) -> None:
+        """The other program, in the diff."""
+        if NAMES[self.view] == "diff":
+            self.reference = 1 - self.reference
+        self.view = NAMES.index("diff")
+        self.fill()
+
+    def why_not_again(self) -> str:
+        """It must be judged, and one at a time."""
+        if self.root.parts.again is None:
+            return "Nothing can be run again from here."
+        if self._errand is not None:
+            return f"{self._errand[0][1]} is being run again: wait for it."
+        return "" if self.shown.kind else "It is not judged yet: there is nothing to compare with."
+
+    def do_again(self) -> None:
+        """In a process of its own, beside the screen."""
+        again, place = self.root.parts.again, (self.key, self.task_id, self.sample)
+        assert again is not None
+        self._errand = (place, Errand(lambda: again(*place)))
+        more = " The run's worker is at work too, so it may be slow." if self.root.desk.run_state == "running" else ""
+        self.say(f"Running {self.task_id} again: the model is loaded, its reply made alone, its program judged.{more}")
+
+    def tick(self) -> None:
+        """Fetch what was run again when it is there."""
+        if self._errand is None or not self._errand[1].done:
+            return
+        (place, errand), self._errand = self._errand, None
+        try:
+            found = self._again[place] = errand.take()
+        except USER_ERRORS as error:
+            self.say(str(error), warning=True)
+            return
+        if place == (self.key, self.task_id, self.sample):
+            self.view = 0
+            self.fill()
+        wrong = found.result == "different" or found.kind not in ("", found.recorded)
+        self.say(f"{place[1]} run again: reply {found.result}, outcome {found.kind or 'not judged'}.", warning=wrong)
+
+    def _text(self) -> str:
+        try:
+            return as_text(NAMES[self.view], self.shown, self.query_one("#view", TextView).lines)
+        except USER_ERRORS:
+            return ""
+
+    def why_not_copy(self) -> str:
+        """There must be a text."""
+        return "" if self._text() else "There is no text in this view."
+
+    why_not_edit = why_not_copy
+
+    def do_copy(self) -> None:
+        """The view's text."""
+        text = self._text()
+        how = copy(self.app, text)
+        self.say(f"Copied {numbered(len(text), 'character')} of the {NAMES[self.view]} {how}.")
+
+    def do_edit(self) -> None:
+        """The view's text in the user's editor; nothing is read back."""
+        name = NAMES[self.view]
+        ending = {"diff": "diff", "judged": "py"}.get(name, "txt")
+        try:
+            open_in_editor(self.app, f"{self.task_id}-{name}.{ending}", self._text())
+        except USER_ERRORS as error:
+            self.say(str(error), warning=True)
+            return
+        self.say("The file was for looking at: nothing of it is read back.")
 
     def do_next(self) -> None:
         """The next problem."""
@@ -209,10 +216,3 @@ class ProblemScreen(BaseScreen):
     def do_back(self) -> None:
         """Back to the list."""
         self.app.pop_screen()
-
-
-def _stop(stop: str) -> str:
-    return {
-        "end": "the model's end token", "limit": "the token limit", "cut": "the extraction's cut",
-        "no room": "no room after the prompt",
-    }.get(stop, stop)  # fmt: skip
