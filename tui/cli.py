@@ -206,10 +206,13 @@ def _step_commands(commands: _Commands) -> None:
     judge.add_argument("--data", default="")
     judge.add_argument("--level", help="sandbox level (default: the best there is)")
     compare = _add(
-        commands, "compare", "steps", "compare", "two files of {task_id, passed}: flips, exact McNemar, resolution"
+        commands, "compare", "comparing", "compare", "two results, paired: flips, exact McNemar, resolution"
     )
-    compare.add_argument("a")
+    compare.add_argument("a", help="a file of {task_id, passed} lines, or the id of a stored configuration")
     compare.add_argument("b")
+    compare.add_argument(
+        "--seeds", nargs="+", default=[], metavar="C", help="two or more results of one recipe: is the effect outside?"
+    )
     _format(compare, "json")
     plan = _add(commands, "plan", "steps", "plan", "what a study would cost")
     plan.add_argument("study")

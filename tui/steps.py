@@ -142,30 +142,6 @@ def judge(options: argparse.Namespace) -> int:
     return 0
 
 
-def compare(options: argparse.Namespace) -> int:
-    """Two results over the same problems, paired."""
-    from literature.effects import compare as paired
-
-    result = paired(_passed(options.a), _passed(options.b))
-    names = ("n", "b", "c", "delta", "p_exact", "p_mid", "standard_error", "resolution", "unmatched")
-    print_objects([{name: getattr(result, name) for name in names}], options.format)
-    return 0
-
-
-def _passed(path: str) -> dict[str, bool]:
-    try:
-        with Path(path).open(encoding="utf-8") as stream:
-            rows = list(read_objects([("task_id", "passed")], stream))
-    except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"{path}: cannot be read: {error}; expected JSON Lines of {{task_id, passed}}") from None
-    except OptionError as error:
-        raise OptionError(str(error).replace("standard input", path)) from None
-    found = {str(row["task_id"]): row["passed"] for row in rows}
-    if len(found) != len(rows):
-        raise OptionError(f"{path}: a task_id stands twice; give one line per problem")
-    return found
-
-
 def plan(options: argparse.Namespace) -> int:
     """What a study would cost: counts after sharing, and estimates."""
     from cache.paths import store_path

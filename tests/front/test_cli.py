@@ -166,6 +166,59 @@ def test_compare_pairs_two_results(run: Any, tmp_path: Path) -> None:
     assert found["unmatched"] == ["only/a"]
 
 
+def test_compare_takes_stored_configurations(run: Any, home: Path, tmp_path: Path) -> None:
+    """Two configurations of the store by the first digits of their ids; an unknown one is said to be unknown."""
+    from cache.store import Store
+    from engine.events import Judged, Started, to_dict
+    from engine.job import Job
+    from engine.settings import Configuration, Decoding
+
+    both = [Configuration("m", "b", template, Decoding(), 512, "f16") for template in ("instruct", "octocoder")]
+    home.mkdir()
+    store = Store(home / "store.sqlite")
+    number = store.create_run("r", "", Job(tuple(both), {"m": "f"}).as_dict())
+    ids = [f"t/{index}" for index in range(6)]
+    started = Started({one.id: one.as_dict() for one in both}, {"b": ids}, 1, 12, 0, "limits")
+    outcomes = {both[0].id: [1, 1, 1, 1, 1, 0], both[1].id: [0, 0, 0, 0, 0, 1]}
+    judged = [
+        Judged(one, task_id, 0, "k", "passed" if passed else "failed")
+        for one, row in outcomes.items()
+        for task_id, passed in zip(ids, row, strict=True)
+    ]
+    store.append(number, [to_dict(event) for event in (started, *judged)])
+    store.close()
+    status, (found,), _ = run("compare", both[0].id, both[1].id[:8], "--format", "jsonl")
+    assert (status, found["n"], found["b"], found["c"]) == (0, 6, 5, 1)
+    assert round(found["p_exact"], 3) == 0.219
+    status, _, err = run("compare", both[0].id, "0000")
+    assert status == 2 and "0000" in err
+
+
+def test_compare_asks_whether_an_effect_is_outside_seed_noise(run: Any, tmp_path: Path) -> None:
+    """Lost 8, gained 1 is outside two seeds that flip 7 problems, and inside two that flip 36; one seed is refused."""
+
+    def write(name: str, failed: set[int]) -> str:
+        rows = ({"task_id": f"t/{i}", "passed": i not in failed} for i in range(164))
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(tmp_path / name)
+
+    a, b = write("a", {100}), write("b", set(range(8)))
+    calm = write("c", {1, 2, 3}), write("d", {11, 12, 13, 14})
+    wild = write("e", set(range(18))), write("f", set(range(40, 58)))
+    _, (found,), _ = run("compare", a, b, "--seeds", *calm, "--format", "jsonl")
+    assert found["outside_seed_noise"] is True and found["seed_bound"] == 5
+    _, (found,), _ = run("compare", a, b, "--seeds", *wild, "--format", "jsonl")
+    assert found["outside_seed_noise"] is False
+    assert run("compare", a, b, "--seeds", a)[0] == 2
+
+
+def test_compare_takes_no_word_for_a_result(run: Any, tmp_path: Path) -> None:
+    """`"false"` in quotes is not a result: it is refused with the file and the problem."""
+    (tmp_path / "a").write_text('{"task_id": "t/0", "passed": "false"}\n')
+    status, _, err = run("compare", str(tmp_path / "a"), str(tmp_path / "a"))
+    assert status == 2 and "t/0" in err and "true, false or null" in err
+
+
 def test_plan_counts_after_sharing(run: Any, tmp_path: Path) -> None:
     """The embedded study's plan says configurations, passes, generations, tokens, seconds and bytes."""
     from tui.study import embedded, write_study
