@@ -13,10 +13,11 @@ from textual.app import App
 from textual.command import CommandPalette
 
 from cache.store import Run
-from tui.commands import Command, Commanded, CommandProvider, bindings
+from tui.commands import Command, CommandProvider, bindings
 from tui.crash import write_crash
 from tui.desk import Desk
 from tui.parts import Parts
+from tui.places import Places
 from tui.preferences import Preferences, remapped
 from tui.screens.base import BaseScreen
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen
@@ -36,7 +37,7 @@ STATUS_SECONDS = 1.0
 SPARE_EVENTS = 5000
 
 
-class ScoretraceApp(Commanded, App[int]):
+class ScoretraceApp(Places, App[int]):
     """Everything the screens share, and the clock that brings it forward."""
 
     CSS_PATH = "app.tcss"
@@ -52,6 +53,10 @@ class ScoretraceApp(Commanded, App[int]):
         Command("3,r", "run", "run", "Go to: run", "Progress and the match matrix."),
         Command("4,x", "report", "report", "Go to: report", "Preview the checklist report and write it."),
         Command("5", "runs", "runs", "Go to: runs", "Recent runs: attach, resume."),
+        Command("6", "problems", "problems", "Go to: problems", "Those of the run's configuration at hand.", True),
+        Command(
+            "7", "findings", "findings", "Go to: findings", "Effects of settings, and what sources point to.", True
+        ),
         Command("T", "theme", "theme", "Theme: dark or light", "Dark, light, or the terminal's own colours.", True),
         Command("ctrl+p,colon", "palette", "commands", "Commands: search", "Every command by name.", True),
         Command("q,ctrl+c", "quit", "quit", "Scoretrace: quit", "Leave; a run may go on without the app.", True),
@@ -185,22 +190,6 @@ class ScoretraceApp(Commanded, App[int]):
         """Glyph and colour role of a match class."""
         return self.look.glyph(kind), MARKS.get(kind, MARKS["open"]).role
 
-    def go(self, place: str) -> None:
-        """Show a place, whatever is open above it."""
-        while len(self.screen_stack) > 2:
-            self.pop_screen()
-        if self.screen is not self.get_screen(place):
-            self.switch_screen(place)
-
-    def show_matches(self, configuration: str) -> None:
-        """The run screen at a configuration."""
-        from tui.screens.run import RunScreen
-
-        self.go("run")
-        screen = self.get_screen("run")
-        assert isinstance(screen, RunScreen)
-        self.call_after_refresh(screen.show_configuration, configuration)
-
     def import_table(self, name: str) -> str:
         """Add a table by path or shipped name as it is; the sentence that says what was read."""
         count = self.desk.add_table(str(Path(name).expanduser()))
@@ -225,6 +214,15 @@ class ScoretraceApp(Commanded, App[int]):
         """Start a run of the study and show it."""
         if not self._attempt(self.desk.start):
             self.go("run")
+
+    def enqueue_run(self) -> None:
+        """Let a run of the study wait until the ones before it have ended."""
+        found: list[int] = []
+        if self.desk.study is not None and not self._attempt(lambda: found.append(self.desk.enqueue())):
+            place = list(self.desk.session.queue()).index(found[0]) + 1 if found[0] in self.desk.session.queue() else 1
+            self.say(
+                f"Run {found[0]} waits in place {place}: it begins by itself, with or without the app; 5 lists it."
+            )
 
     def attach_run(self, run: Run) -> None:
         """Watch a run and show it."""
@@ -273,36 +271,6 @@ class ScoretraceApp(Commanded, App[int]):
     def barred(self, action: str) -> str:
         """A view only looks."""
         return self.refusal("app", action)
-
-    def do_literature(self) -> None:
-        """Go there."""
-        self.go("literature")
-
-    def why_not_grid(self) -> str:
-        """A grid belongs to a study."""
-        return "" if self.desk.study else "No study is open: choose one under 5 Runs, or start with `scoretrace demo`."
-
-    def do_grid(self) -> None:
-        """Go there."""
-        self.go("grid")
-
-    def why_not_run(self) -> str:
-        """There must be a run to look at."""
-        return "" if self.desk.attached else "No run yet: g opens the grid, where s starts one; 5 lists recent runs."
-
-    def do_run(self) -> None:
-        """Go there."""
-        self.go("run")
-
-    why_not_report = why_not_run
-
-    def do_report(self) -> None:
-        """Go there."""
-        self.go("report")
-
-    def do_runs(self) -> None:
-        """Go there."""
-        self.go("runs")
 
     def do_palette(self) -> None:
         """Open the palette."""

@@ -21,14 +21,16 @@ from tui.study import Study
 REFUSED = "This is a view: it changes nothing. Use `scoretrace` on the machine itself for that."
 
 READING: Mapping[str, frozenset[str]] = {
-    "app": frozenset(("literature", "grid", "run", "report", "runs", "theme", "palette", "quit")),
+    "app": frozenset(
+        ("literature", "grid", "run", "report", "runs", "problems", "findings", "theme", "palette", "quit")
+    ),
     "literature": frozenset(("open", "filter", "sort", "left", "right")),
     "grid": frozenset(("left", "right")),
     "run": frozenset(("open", "sort", "group", "filter", "findings", "left", "right", "model", "stream", "detach")),
     "report": frozenset(("refresh",)),
     "runs": frozenset(("open", "refresh")),
     "configuration": frozenset(("open", "compare", "show", "filter", "next", "previous", "back")),
-    "problem": frozenset(("right", "left", "next", "previous", "sample", "reference", "copy", "back")),
+    "problem": frozenset(("right", "left", "next", "previous", "sample", "reference", "back")),
     "findings": frozenset(("refresh", "back")),
 }
 """Place -> the commands that only look. Whatever is not listed is refused in a view, so a new command is, until its
@@ -50,6 +52,18 @@ class ViewSession(LocalSession):
         super().__init__(store, read_only=True)
 
     def start(self, study: Study, only: Sequence[str] = ()) -> int:
+        """Refused."""
+        raise ViewOnlyError(REFUSED)
+
+    def enqueue(self, study: Study) -> int:
+        """Refused."""
+        raise ViewOnlyError(REFUSED)
+
+    def move(self, run: int, step: int) -> None:
+        """Refused."""
+        raise ViewOnlyError(REFUSED)
+
+    def take_out(self, run: int) -> None:
         """Refused."""
         raise ViewOnlyError(REFUSED)
 

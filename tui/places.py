@@ -1,0 +1,101 @@
+"""Going from one screen to another: the commands that do, and why one cannot be gone to yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui.commands import Commanded
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+    from tui.desk import Desk
+
+    class _Host(App[int]):
+        desk: Desk
+else:
+    _Host = object
+
+
+class Places(Commanded, _Host):
+    """The part of the app that shows places."""
+
+    def go(self, place: str) -> None:
+        """Show a place, whatever is open above it."""
+        while len(self.screen_stack) > 2:
+            self.pop_screen()
+        if self.screen is not self.get_screen(place):
+            self.switch_screen(place)
+
+    def show_matches(self, configuration: str) -> None:
+        """The run screen at a configuration."""
+        from tui.screens.run import RunScreen
+
+        self.go("run")
+        screen = self.get_screen("run")
+        assert isinstance(screen, RunScreen)
+        self.call_after_refresh(screen.show_configuration, configuration)
+
+    def do_literature(self) -> None:
+        """Go there."""
+        self.go("literature")
+
+    def why_not_grid(self) -> str:
+        """A grid belongs to a study."""
+        return "" if self.desk.study else "No study is open: choose one under 5 Runs, or start with `scoretrace demo`."
+
+    def do_grid(self) -> None:
+        """Go there."""
+        self.go("grid")
+
+    def why_not_run(self) -> str:
+        """There must be a run to look at."""
+        return "" if self.desk.attached else "No run yet: g opens the grid, where s starts one; 5 lists recent runs."
+
+    def do_run(self) -> None:
+        """Go there."""
+        self.go("run")
+
+    why_not_report = why_not_run
+
+    def do_report(self) -> None:
+        """Go there."""
+        self.go("report")
+
+    def do_runs(self) -> None:
+        """Go there."""
+        self.go("runs")
+
+    def why_not_problems(self) -> str:
+        """There must be a configuration with outcomes."""
+        reason = self.why_not_run()
+        return reason or ("" if self._at_hand() else "Nothing of the run is judged yet.")
+
+    def do_problems(self) -> None:
+        """Go there."""
+        from tui.screens.configuration import ConfigurationScreen
+
+        key = self._at_hand()
+        self.go("run")
+        self.push_screen(ConfigurationScreen(key))
+
+    def why_not_findings(self) -> str:
+        """Something must be finished."""
+        return self.why_not_run() or ("" if self.desk.state.finished else "No configuration is finished yet.")
+
+    def do_findings(self) -> None:
+        """Go there."""
+        from tui.screens.findings import FindingsScreen
+
+        key = self._at_hand()
+        self.go("run")
+        self.push_screen(FindingsScreen(key))
+
+    def _at_hand(self) -> str:
+        """The configuration under the run screen's cursor, else the first one with outcomes; empty without any."""
+        from tui.screens.run import RunScreen
+
+        run, state = self.get_screen("run"), self.desk.state
+        marked = run.rows.key if isinstance(run, RunScreen) and run.is_mounted else ""
+        judged = [key for key in (marked, *state.order) if key in state.scores and state.scores[key].kinds]
+        return next(iter(judged), "")
