@@ -1,89 +1,125 @@
-"""A few seconds of measuring: which width is fastest for this file on this device, and whether neighbours show.
+"""A few seconds of measuring: which shape is fastest for this file on this device, and whether neighbours show in it.
 
-That a reply does not depend on its neighbours is a property of kernels, not a promise of llama.cpp. It is checked on
-the logits, bit for bit: the same sequences in other slots, next to other and longer ones, next to idle slots.
+A shape is a width (slots) and a block (rows per slot and step, `engine.models.schedule`). That a reply depends neither
+on its neighbours nor on guesses is a property of kernels, not a promise of llama.cpp: `engine.models.independence`
+checks it, bit for bit, and a shape that fails is not used.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from cache.files import Facts
-from engine.models import llamacpp
-from engine.models.decoder import Decoder, Logits
+from engine.models import llamacpp, sample, schedule
+from engine.models.decoder import Decoder
+from engine.models.drafting import tokens_per_step
+from engine.models.independence import is_independent
 from engine.models.local import CPU, LocalModel
+from engine.protocols import Request
+from engine.settings import Decoding
 
-WIDTHS = (1, 4, 8, 16)
-"""Widths to choose from."""
 
-ACCELERATOR_WIDTHS = (8, 16, 32, 64)
+@dataclass(frozen=True, order=True)
+class Shape:
+    """Slots decoded together, and rows per slot and step (1: nothing is drafted)."""
+
+    width: int
+    block: int = 1
+
+    def __str__(self) -> str:
+        return str(self.width) if self.block == 1 else f"{self.width}x{self.block}"
+
+
+SHAPES = tuple(
+    Shape(*one) for one in ((8, 1), (8, 4), (16, 1), (4, 4), (4, 1), (16, 4), (1, 4), (4, 8), (1, 8), (1, 1))
+)
+"""Shapes to choose from, the most promising first: the others are left out when time runs out."""
+
+ACCELERATOR_SHAPES = tuple(
+    Shape(*one) for one in ((32, 1), (32, 4), (16, 8), (64, 1), (16, 4), (64, 4), (32, 8), (16, 1), (8, 8), (8, 1))
+)
 """The same, on a device that stays bound by memory for longer."""
+
+SECONDS = 6.0
+"""Seconds of computing after which no further shape is measured; with a small model all of them take less."""
 
 GOOD_ENOUGH = 0.9
 """The smallest width with this share of the best speed is taken: less memory, fewer idle slots at a pass's end."""
 
-_LENGTHS, _LONG = (12, 19, 31), 280
-_SLOT_TOKENS = 512
+_START, _LONG, _SLOT_TOKENS = 100, 280, 512
+_REPLY_TOKENS = 24
+_STEPS = 4
 
 
 def key(sha256: str, device: str) -> str:
     """Under which fact a calibration of this file, build and device is kept."""
     build = llamacpp.build()
-    return f"calibration {sha256} {build['engine']} {build['instruction sets']} {device}"
+    return f"calibration {sha256} {build['engine']} {build['instruction sets']} {device} shapes"
 
 
 def kept(sha256: str, device: str, facts: Facts | None) -> dict[str, Any] | None:
     """What an earlier calibration found, or None."""
-    return facts.fact(key(sha256, device)) if facts else None
+    return facts.fact(key(sha256, device)) if facts is not None else None
 
 
-def calibrate(model: LocalModel, facts: Facts | None = None, widths: Sequence[int] = ()) -> dict[str, Any]:
-    """Measure once per file, build and device, keep it in `facts`, and leave the model in the width found.
+def shape_of(found: Mapping[str, Any]) -> Shape:
+    """The shape that a calibration chose."""
+    return Shape(int(found["width"]), int(found["block"]))
 
-    The result: `tokens_per_second` by width (decode only, all slots busy), `prefill_tokens_per_second`, `independent`
-    by width checked, the `width` to use, `threads`, and the `seconds` it took. A width whose logits change with
-    neighbours is passed over; when none is left the fastest is used and `independent` says no for it.
+
+def calibrate(model: LocalModel, facts: Facts | None = None, shapes: Sequence[Shape] = ()) -> dict[str, Any]:
+    """Measure once per file, build and device, keep it in `facts`, and leave the model in the shape found.
+
+    The result: `tokens_per_second` by shape (decode only, all slots busy, guesses as they hold in a sample),
+    `tokens_per_step` by block, `prefill_tokens_per_second`, `independent` by shape checked, the `width` and `block` to
+    use, `threads`, and the `seconds` it took. A shape in which neighbours or guesses show is passed over; when none is
+    left the fastest is used and `independent` says no for it.
     """
     found = kept(model.file.sha256, model.device, facts)
     if found is None:
-        found = _measure(model, widths or (WIDTHS if model.device == CPU else ACCELERATOR_WIDTHS))
-        if facts:
+        found = _measure(model, shapes or (SHAPES if model.device == CPU else ACCELERATOR_SHAPES))
+        if facts is not None:
             facts.put_fact(key(model.file.sha256, model.device), found)
-    model.shape(width=int(found["width"]))
+    chosen = shape_of(found)
+    model.shape(width=chosen.width, block=chosen.block)
     return found
 
 
-def _measure(model: LocalModel, widths: Sequence[int]) -> dict[str, Any]:
-    started = time.perf_counter()
-    slot_tokens = model.decoder.slot_tokens
+def _measure(model: LocalModel, shapes: Sequence[Shape]) -> dict[str, Any]:
+    started, clock = time.perf_counter(), _clock(model)
+    before, began = model.decoder.slot_tokens, clock()
     prompt = _tokens(model)
-    speeds: dict[int, float] = {}
-    clock = _clock(model)
+    usable = [one for one in shapes if model.fits(one.width, before, one.block)]
+    usable = [one for one in usable if one.block == 1 or model.decoder.can_take_back] or [Shape(model.decoder.width)]
+    speeds: dict[Shape, float] = {}
+    accepted: dict[int, float] = {1: 1.0}
     try:
-        for width in sorted(width for width in widths if model.fits(width, slot_tokens)):
-            model.shape(width=width, slot_tokens=_SLOT_TOKENS)
-            speeds[width] = decode_speed(model.decoder, prompt, clock)
-        before = clock()
-        model.decoder.prefill(prompt[:_LONG])
-        prefill = _LONG / (clock() - before)
-        independent: dict[int, bool] = {}
-        for width in _in_order(speeds):
-            model.shape(width=width)
-            independent[width] = is_independent(model.decoder, prompt)
-            if independent[width]:
+        model.shape(width=usable[0].width, slot_tokens=_SLOT_TOKENS, block=1)
+        prefill, accepted = _sample(model, prompt, {one.block for one in usable})
+        for one in usable:
+            if speeds and clock() - began > SECONDS:
+                break
+            model.shape(width=one.width, block=one.block)
+            speeds[one] = decode_speed(model.decoder, prompt, clock) * accepted[one.block]
+        independent: dict[Shape, bool] = {}
+        for one in in_order(speeds):
+            model.shape(width=one.width, block=one.block)
+            independent[one] = is_independent(model.decoder, prompt)
+            if independent[one]:
                 break
     finally:
-        model.shape(slot_tokens=slot_tokens)
-    chosen = next((width for width, good in independent.items() if good), _in_order(speeds)[0])
+        model.shape(slot_tokens=before, block=1)
+    chosen = next((one for one, good in independent.items() if good), in_order(speeds)[0])
     return {
-        "tokens_per_second": {str(width): round(speed, 1) for width, speed in speeds.items()},
+        "tokens_per_second": {str(one): round(speed, 1) for one, speed in speeds.items()},
+        "tokens_per_step": {str(block): round(tokens, 2) for block, tokens in sorted(accepted.items())},
         "prefill_tokens_per_second": round(prefill, 1),
-        "independent": {str(width): good for width, good in independent.items()},
-        "width": chosen,
+        "independent": {str(one): good for one, good in independent.items()},
+        "width": chosen.width,
+        "block": chosen.block,
         "threads": model.decoder.threads,
         "seconds": round(time.perf_counter() - started, 2),
     }
@@ -95,56 +131,46 @@ def _tokens(model: LocalModel) -> tuple[int, ...]:
     return (found * (_SLOT_TOKENS // max(len(found), 1) + 1))[:_SLOT_TOKENS]
 
 
-def _in_order(speeds: Mapping[int, float]) -> list[int]:
-    """Widths to try: the smallest that is good enough, then the others from fast to slow."""
+def _sample(model: LocalModel, prompt: Sequence[int], blocks: set[int]) -> tuple[float, dict[int, float]]:
+    """Prefill speed in tokens per second, and tokens per step by block in a few short replies to the sample."""
+    clock = _clock(model)
+    before = clock()
+    model.decoder.prefill(prompt[:_LONG])
+    prefill = _LONG / max(clock() - before, 1e-9)
+    requests = [
+        Request(str(index), model.tokenize(text), decoding, _REPLY_TOKENS, index)
+        for index, text in enumerate(sample.prompts() if blocks != {1} else ())
+        for decoding in (Decoding(), Decoding(0.2))
+    ]
+    prompts = {one.key: one.prompt for one in requests}
+    replies = [(prompts[one.key], one.tokens) for one in schedule.generate(model.decoder, requests)]
+    return prefill, {block: tokens_per_step(replies, block) for block in blocks | {1}}
+
+
+def in_order(speeds: Mapping[Shape, float]) -> list[Shape]:
+    """Shapes to try: the smallest width that is good enough, in its fastest block, then the rest, fastest first."""
     best = max(speeds.values())
-    first = min(width for width, speed in speeds.items() if speed >= GOOD_ENOUGH * best)
-    return [first, *sorted(speeds.keys() - {first}, key=lambda width: -speeds[width])]
+    width = min(one.width for one, speed in speeds.items() if speed >= GOOD_ENOUGH * best)
+    first = max((one for one in speeds if one.width == width), key=lambda one: speeds[one])
+    return [first, *sorted(speeds.keys() - {first}, key=lambda one: -speeds[one])]
 
 
 def _clock(model: LocalModel) -> Callable[[], float]:
-    """Seconds; on the CPU, those in which this process computed, so that a busy machine does not decide the width."""
+    """Seconds; on the CPU, those in which this process computed, so that a busy machine does not decide the shape."""
     if model.device != CPU:
         return time.perf_counter
     return lambda: time.process_time() / model.decoder.threads
 
 
-def decode_speed(
-    decoder: Decoder, prompt: Sequence[int], clock: Callable[[], float], seconds: float = 0.4, steps: int = 12
-) -> float:
-    """Tokens per second with every slot busy, after a short prompt, from the fastest step of a few."""
-    start = _LENGTHS[0]
-    decoder.prefill(prompt[:start])
+def decode_speed(decoder: Decoder, prompt: Sequence[int], clock: Callable[[], float], steps: int = _STEPS) -> float:
+    """Slots times steps per second with every slot busy, after a short prompt, from the fastest step of a few."""
+    decoder.prefill(prompt[:_START])
     for slot in range(decoder.width):
         decoder.share(slot)
-    fastest, started, began = float("inf"), clock(), time.perf_counter()
+    fastest = float("inf")
     for step in range(steps):
         before = clock()
-        decoder.decode([prompt[start + step]] * decoder.width, [start + step] * decoder.width)
-        now = clock()
-        fastest = min(fastest, now - before) if step else fastest
-        if step >= 2 and (now - started > seconds or time.perf_counter() - began > 4 * seconds):
-            break
-    return decoder.width / fastest
-
-
-def is_independent(decoder: Decoder, prompt: Sequence[int], steps: int = 3) -> bool:
-    """True when a sequence's logits are the same bits in every slot, next to other and longer ones or to idle slots."""
-    short = [_LENGTHS[slot % len(_LENGTHS)] for slot in range(decoder.width)]
-    crowded = _run(decoder, prompt, [*short[1:], _LONG], steps)
-    sparse = _run(decoder, prompt, [length if slot % 2 else 0 for slot, length in enumerate(short)][::-1], steps)
-    seen: dict[int, Logits] = {}
-    return all(np.array_equal(seen.setdefault(length, rows), rows) for length, rows in [*crowded, *sparse])
-
-
-def _run(decoder: Decoder, prompt: Sequence[int], lengths: Sequence[int], steps: int) -> list[tuple[int, Logits]]:
-    """Continue the prompt's first `length` tokens in each slot (0: idle): its length, its logits [steps, n_vocab]."""
-    for length in sorted(set(lengths) - {0}):
-        decoder.prefill(prompt[:length])
-        for slot in (slot for slot, wanted in enumerate(lengths) if wanted == length):
-            decoder.share(slot)
-    rows = []
-    for step in range(steps):
-        tokens = [prompt[length + step] if length else 0 for length in lengths]
-        rows.append(decoder.decode(tokens, [length + step if length else 0 for length in lengths]).copy())
-    return [(length, np.stack([row[slot, 0] for row in rows])) for slot, length in enumerate(lengths) if length]
+        tokens = prompt[_START + step : _START + step + decoder.block]
+        decoder.decode([*tokens] * decoder.width, [_START + step] * decoder.width)
+        fastest = min(fastest, clock() - before) if step else fastest
+    return decoder.width / max(fastest, 1e-9)

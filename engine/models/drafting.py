@@ -5,7 +5,7 @@ A guess changes how many tokens a step accepts, never which: each is checked aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 LONGEST = 3
@@ -87,3 +87,24 @@ class Nothing:
     def guess(self, count: int) -> Sequence[int]:
         """See `Draft.guess`."""
         return ()
+
+
+def tokens_per_step(
+    replies: Iterable[tuple[Sequence[int], Sequence[int]]], block: int, drafter: Drafter = Lookup
+) -> float:
+    """Tokens that a step of `block` rows yields on average over (prompt, reply) pairs; 1.0 without any."""
+    tokens = steps = 0
+    for prompt, reply in replies:
+        draft, at = drafter(prompt), 0
+        for token in reply[:1]:
+            draft.add(token)  # the prefill's token, before the first step
+        while at + 1 < len(reply):
+            guesses = draft.guess(block - 1)
+            right = 0
+            while right < min(len(guesses), len(reply) - at - 1) and guesses[right] == reply[at + 1 + right]:
+                right += 1
+            taken = reply[at + 1 : at + 2 + right]
+            for token in taken:
+                draft.add(token)
+            at, tokens, steps = at + len(taken), tokens + len(taken), steps + 1
+    return tokens / steps if steps else 1.0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cache.files import Facts, ModelFile, gigabytes
 from cache.gguf import Header, read_header
 from engine.errors import ModelError
 from engine.models import calibrate, llamacpp
+from engine.models.calibrate import Shape
 from engine.models.local import CPU, LocalModel
 from engine.models.memory import available_memory, needed
 from engine.models.precision import derive
@@ -16,7 +18,7 @@ from engine.models.threads import watch
 __all__ = ["DEFAULT_WIDTH", "LocalModel", "open_model"]
 
 DEFAULT_WIDTH = 8
-"""Slots decoded together where no calibration says otherwise."""
+"""Slots decoded together where nothing was asked for and nothing is measured."""
 
 
 def open_model(
@@ -25,6 +27,7 @@ def open_model(
     precision: str = "as released",
     *,
     width: int | None = None,
+    block: int | None = None,
     threads: int | None = None,
     slot_tokens: int = 2048,
     gpu_layers: int | None = None,
@@ -33,23 +36,37 @@ def open_model(
 ) -> LocalModel:
     """Load a model at a precision (deriving the file if need be) with `width` slots of `slot_tokens` tokens.
 
-    None means: for `width` the calibrated one (in `facts`), else the default, or the widest smaller one that fits
-    into memory; for `threads` as many as other processes leave cores, followed as the load changes; for `gpu_layers`
-    all, or as many as fit. `FileError` when the file is cut short, `ModelError` when it cannot be run or is too large.
+    A width that is asked for is taken as it is, with `block` rows per slot (None: 1, nothing drafted), so width 1 is
+    plain decoding. None means: for `width` the shape that is fastest here, measured once per file, build and device and
+    kept in `facts` (without `facts` the default), or the widest smaller one that fits into memory; for `threads` as
+    many as other processes leave cores, followed as the load changes; for `gpu_layers` all, or as many as fit.
+    `FileError` when the file is cut short, `ModelError` when it cannot be run or is too large.
     """
     made = derive(file, precision, folder, facts)
     header = read_header(made.path)
     layers = header.number(f"{header.architecture}.block_count") + 1
     tries = [0] if not llamacpp.devices() or gpu_layers == 0 else _offloads(gpu_layers, layers)
     device = _device(tries[0], layers)
-    kept = calibrate.kept(made.sha256, device, facts)
-    width = width or (int(kept["width"]) if kept else None)
+    kept = None if width else calibrate.kept(made.sha256, device, facts)
+    shapes = [Shape(width, block or 1)] if width else _smaller(calibrate.shape_of(kept) if kept is not None else None)
     if device == CPU:
-        width = _fitting_width(made, header, width, slot_tokens)
+        shapes = [_fitting(made, header, shapes, slot_tokens)]
     free_cores, free = watch() if threads is None else (None, threads)
-    model = _load(name, made, tries, layers, free, width or DEFAULT_WIDTH, slot_tokens)
+    model = _load(name, made, tries, layers, free, shapes[0], slot_tokens)
     model.free_cores = free_cores
+    if not width and facts is not None and kept is None:
+        try:
+            calibrate.calibrate(model, facts)
+        except BaseException:
+            model.close()
+            raise
     return model
+
+
+def _smaller(chosen: Shape | None) -> list[Shape]:
+    """The shape chosen and narrower ones of the same block, widest first."""
+    chosen = chosen or Shape(DEFAULT_WIDTH)
+    return [chosen, *(Shape(width, chosen.block) for width in (16, 8, 4, 1) if width < chosen.width)]
 
 
 def _offloads(gpu_layers: int | None, layers: int) -> list[int]:
@@ -59,22 +76,21 @@ def _offloads(gpu_layers: int | None, layers: int) -> list[int]:
     return [layers, 3 * layers // 4, layers // 2, layers // 4, 0]
 
 
-def _fitting_width(file: ModelFile, header: Header, width: int | None, slot_tokens: int) -> int:
+def _fitting(file: ModelFile, header: Header, shapes: Sequence[Shape], slot_tokens: int) -> Shape:
     left = available_memory()
-    choices = [width] if width else [choice for choice in calibrate.WIDTHS[::-1] if choice <= DEFAULT_WIDTH]
-    for choice in choices:
-        if needed(header, choice, slot_tokens).total <= left:
-            return choice
-    need = needed(header, choices[-1], slot_tokens)
+    for shape in shapes:
+        if needed(header, shape.width, slot_tokens, shape.block).total <= left:
+            return shape
+    need = needed(header, shapes[-1].width, slot_tokens, shapes[-1].block)
     raise ModelError(
         f"{file.path.name} does not fit into memory: {gigabytes(need.weights)} of weights "
-        f"and {gigabytes(need.kv)} of KV cache for {choices[-1]} slots of {slot_tokens} tokens, "
+        f"and {gigabytes(need.kv)} of KV cache for {shapes[-1].width} slots of {slot_tokens} tokens, "
         f"{gigabytes(left)} available; choose a lower precision, a smaller width or a shorter maximum length"
     )
 
 
 def _load(
-    name: str, file: ModelFile, tries: list[int], layers: int, threads: int, width: int, slot_tokens: int
+    name: str, file: ModelFile, tries: list[int], layers: int, threads: int, shape: Shape, slot_tokens: int
 ) -> LocalModel:
     """Load with the first number of offloaded layers that works; the last one's error stands."""
     for offloaded in tries:
@@ -83,7 +99,7 @@ def _load(
             decoder = llamacpp.LlamaDecoder(
                 file.path, threads=threads, gpu_layers=offloaded, flash_attention=offloaded >= layers
             )
-            decoder.shape(width, slot_tokens)
+            decoder.shape(shape.width, slot_tokens, shape.block)
         except ModelError:
             if decoder:
                 decoder.close()

@@ -40,7 +40,7 @@ def model() -> None:
 def study(mini_of_8: Path) -> Study:
     """Greedy and sampled, two templates, over eight problems."""
     grid = Grid((BENCHMARK,), ("instruct", "chat"), (Decoding(), Decoding(0.8)), (256,), ("as released",))
-    return Study("kill", grid, (ModelChoice("small", SPEC),), data=str(mini_of_8))
+    return Study("kill", grid, (ModelChoice("small", SPEC),), data=str(mini_of_8), width=8)
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_broken_model_file_is_named_and_the_rest_goes_on(study: Study, session
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + b"\x00" * 100)
     grid = Grid((BENCHMARK,), max_length=(200,), precision=("as released",))
-    both = Study("both", grid, (ModelChoice("bad", str(broken)), ModelChoice("good", SPEC)), data=study.data)
+    both = Study("both", grid, (ModelChoice("bad", str(broken)), ModelChoice("good", SPEC)), data=study.data, width=8)
     session = session_in(tmp_path / "broken")
     session.start(both)
     assert wait(session) == "finished"

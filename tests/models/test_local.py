@@ -10,16 +10,13 @@ import pytest
 from cache.files import ModelFile
 from cache.gguf import read_header
 from engine.errors import ModelError
-from engine.models import calibrate, llamacpp, local, precision
+from engine.models import llamacpp, precision
 from engine.models import open as opening
-from engine.models.calibrate import is_independent
 from engine.models.local import LocalModel
 from engine.models.open import open_model
 from engine.models.precision import derive
 from engine.protocols import Generation, Request
 from engine.settings import Decoding
-
-from .conftest import FakeDecoder, Logits, MemoryFacts
 
 TASKS = (
     "add two numbers", "reverse a list", "sort words", "count vowels", "find the maximum", "join lines", "test primes",
@@ -249,46 +246,6 @@ def test_the_default_width_shrinks_to_what_fits(released: ModelFile, monkeypatch
     opened = open_model("small", released, slot_tokens=8192, threads=1)
     assert opened.decoder.width == 4
     opened.close()
-
-
-def test_calibration_measures_once_and_sets_the_width(model: LocalModel) -> None:
-    """Speeds of the widths asked for, the independence of the one chosen, kept as a fact; slots keep their length."""
-    facts = MemoryFacts()
-    found = calibrate.calibrate(model, facts, widths=(1, 4))
-    assert set(found["tokens_per_second"]) == {"1", "4"}
-    assert found["width"] == 4 == model.decoder.width
-    assert found["independent"] == {"4": True}
-    assert model.decoder.slot_tokens == 256
-    assert calibrate.calibrate(model, facts) == found
-    assert len(facts.kept) == 1
-    model.shape(width=8)
-
-
-def test_opening_takes_the_calibrated_width(released: ModelFile) -> None:
-    """A width that was measured for this file, build and device is used without being asked for."""
-    facts = MemoryFacts()
-    facts.put_fact(calibrate.key(released.sha256, local.CPU), {"width": 4})
-    opened = open_model("small", released, slot_tokens=256, threads=1, facts=facts)
-    assert opened.decoder.width == 4
-    opened.close()
-    with pytest.raises(ModelError, match="open it again"):
-        list(opened.generate([Request("a", (1,), Decoding(), 1, 0)]))
-
-
-class LeakyDecoder(FakeDecoder):
-    """A decoder in which the longest neighbour shows, as a kernel's split of the attention span may."""
-
-    def decode(self, tokens: Sequence[int], positions: Sequence[int]) -> Logits:
-        rows = super().decode(tokens, positions)
-        rows += np.float32(max(positions) // 256) * np.float32(1e-6)
-        return rows
-
-
-def test_leaking_kernels_are_noticed() -> None:
-    """A last-bit difference caused by a long neighbour fails the check; a clean decoder passes at every width."""
-    prompt = tuple(range(1, 48)) * 8
-    assert all(is_independent(FakeDecoder(width), prompt) for width in (1, 4, 8, 16))
-    assert not is_independent(LeakyDecoder(8), prompt)
 
 
 def test_a_prompt_never_ends_in_a_micro_batch_of_one() -> None:
