@@ -15,7 +15,7 @@ from typing import NamedTuple
 from literature.cells import CellScore, decimal_mark, parse_cell, percentages, split_marks
 from literature.columns import STATED_PREFIX, Columns, ValueColumn, find_columns
 from literature.errors import ScoreTextError, TableError
-from literature.formats import delimited, read_any
+from literature.formats import delimited, every_eval_ever, latex, markdown, read_any, results
 from literature.formats.grid import Cell, Grid, Records, decode
 from literature.records import ReportedScore
 from literature.shipped import data_folder, shipped_tables
@@ -314,11 +314,42 @@ def _checked(scores: tuple[ReportedScore, ...], unread: Sequence[Unread], file: 
 
 
 def write_table(scores: Sequence[ReportedScore], path: str | Path) -> None:
-    """Write scores as CSV (or TSV by its name) in long form, so that `read_table` gives the same scores back.
+    """Write scores in long form, in the format of the file's name; `read_table` gives the same scores back.
 
-    `TableError` when a source's name holds a semicolon, which separates sources.
+    CSV, TSV, Markdown (`.md`), LaTeX (`.tex`), JSON, JSON Lines, every-eval-ever (`.eee.json`). `TableError` for
+    another name, when a source's name holds a semicolon, which separates sources, or a text a line break.
     """
     target = Path(path)
+    rows = _long_form(scores, target)
+    name = target.name.casefold()
+    suffix = next((known for known in WRITTEN_AS if name.endswith(known)), "")
+    if not suffix:
+        raise TableError(
+            f"no format goes by the name {target.suffix or target.name!r}", file=str(target),
+            expected=f"a name that ends in {', '.join(WRITTEN_AS)}", remedy="rename it",
+        )  # fmt: skip
+    try:
+        target.write_text(_as_text(suffix, rows, scores), encoding="utf-8", newline="")
+    except OSError as error:
+        raise TableError(f"cannot be written ({error.strerror})", file=str(target), remedy="check the folder") from None
+
+
+WRITTEN_AS = (".eee.json", ".json", ".jsonl", ".csv", ".tsv", ".md", ".tex")
+"""Endings that `write_table` knows, the more special one first."""
+
+
+def _as_text(suffix: str, rows: Sequence[Sequence[str]], scores: Sequence[ReportedScore]) -> str:
+    if suffix == ".eee.json":
+        return every_eval_ever.written(scores)
+    if suffix in (".json", ".jsonl"):
+        return results.written(rows, [score.sources for score in scores], lines=suffix == ".jsonl")
+    if suffix in (".csv", ".tsv"):
+        return delimited.written(rows, "\t" if suffix == ".tsv" else ",")
+    return markdown.written(rows) if suffix == ".md" else latex.written(rows)
+
+
+def _long_form(scores: Sequence[ReportedScore], target: Path) -> list[list[str]]:
+    """A header and one row a score."""
     axes = sorted({axis for score in scores for axis in score.stated})
     optional = [name for name in ("uncertainty", "printed", "place") if any(getattr(score, name) for score in scores)]
     fields = [name for name in _FIELDS if name not in ("uncertainty", "printed", "place") or name in optional]
@@ -327,10 +358,11 @@ def write_table(scores: Sequence[ReportedScore], path: str | Path) -> None:
         special = {"sources": _sources_text(score, target), "value": _value_text(score.value)}
         texts = [special[name] if name in special else getattr(score, name) for name in fields]
         rows.append([*texts, *(score.stated.get(axis, "") for axis in axes)])
-    try:
-        delimited.write(rows, target)
-    except OSError as error:
-        raise TableError(f"cannot be written ({error.strerror})", file=str(target), remedy="check the folder") from None
+        if any("\n" in text or "\r" in text for text in rows[-1]):
+            raise TableError(
+                f"a text of {score.label} holds a line break", file=str(target), remedy="write it in one line"
+            )
+    return rows
 
 
 def _value_text(value: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from literature.errors import TableError
 from literature.formats.grid import Cell, Grid, as_grid
@@ -45,8 +44,8 @@ def delimiter_of(text: str) -> str:
     return found if found in outside else ","
 
 
-def write(rows: Iterable[Sequence[str]], path: Path) -> None:
-    """Write rows of text as CSV, or TSV where the name ends so."""
+def written(rows: Iterable[Sequence[str]], delimiter: str = ",") -> str:
+    """Rows of text as CSV, or TSV with a tab."""
     out = io.StringIO(newline="")
-    csv.writer(out, delimiter="\t" if path.suffix == ".tsv" else ",", lineterminator="\n").writerows(rows)
-    path.write_text(out.getvalue(), encoding="utf-8", newline="")
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return out.getvalue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from literature.cells import LONGEST
@@ -33,9 +34,19 @@ _MULTIROW = re.compile(
     r"\\multirow(?:\[[^\]]*\])?\s*\{\s*-?(\d{1,3})\s*\}(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|\*)\s*(?:\[[^\]]*\])?"
 )
 _SYMBOLS = (
-    (r"\%", "%"), (r"\&", "&"), (r"\_", "_"), (r"\#", "#"), (r"\$", ""), (r"\pm", "±"), (r"\textpm", "±"),
+    (r"\pm", "±"), (r"\textpm", "±"),
     (r"\,", " "), (r"\;", " "), (r"\ ", " "), (r"\!", ""), ("~", " "), ("---", "-"), ("--", "-"),
 )  # fmt: skip
+
+_TEXT_COMMANDS = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^"}
+_LITERAL = re.compile(r"\\\\|" + "|".join(map(re.escape, _TEXT_COMMANDS)) + r"|\\([&%#_${}])")
+# Literal characters wait in the private use area while markup is undone.
+_HIDDEN = 0xE000
+_SHOWN = {_HIDDEN + code: chr(code) for code in range(33, 127)}
+_SPECIAL = {
+    **{chr(code): f"\\{chr(code)}" for code in b"&%#_${}"},
+    **{char: command for command, char in _TEXT_COMMANDS.items()},
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +58,7 @@ class _Raw:
 
 def read(text: str, file: str) -> list[Grid]:
     """Every table environment with a header and a row; `TableError` when there is none."""
-    text = _COMMENT.sub("", text)
+    text = _COMMENT.sub("", _LITERAL.sub(_hide, text))
     newlines = [match.start() for match in re.finditer("\n", text)]
     found = []
     for begin in _BEGIN.finditer(text):
@@ -64,6 +75,28 @@ def read(text: str, file: str) -> list[Grid]:
     if not found:
         raise TableError("no tabular with rows", file=file, expected="\\begin{tabular}", remedy="check the file")
     return found
+
+
+def _hide(found: re.Match[str]) -> str:
+    """A literal character in hiding; `\\\\` ends a row and stays."""
+    char = found[1] or _TEXT_COMMANDS.get(found[0], "")
+    return chr(_HIDDEN + ord(char)) if char else found[0]
+
+
+def written(rows: Sequence[Sequence[str]]) -> str:
+    """Rows, the first of them the header, as one booktabs table; reading it gives the same cells."""
+    head, *body = (" & ".join(_escaped(cell) for cell in row) + r" \\" for row in rows)
+    lines = [
+        rf"\begin{{tabular}}{{{'l' * len(rows[0])}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule",
+        r"\end{tabular}",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(cell: str) -> str:
+    text = "".join(_SPECIAL.get(char, char) for char in cell)
+    # Dashes would be joined, and a bracket after the end of a row would be its argument.
+    return re.sub(r"^\[", "{}[", text.replace("--", "-{}-").replace("--", "-{}-"))
 
 
 def _after_arguments(text: str, start: int, end: int) -> int:
@@ -113,7 +146,7 @@ def _split(text: str, newlines: list[int], start: int, stop: int) -> list[_Raw]:
     chunk = _MID.sub(lambda found: " " * len(found[0]), _RULE.sub(lambda found: " " * len(found[0]), text[start:stop]))
     found: list[_Raw] = []
     offset = 0
-    for part in re.split(r"(?<!\\)&", chunk):
+    for part in chunk.split("&"):
         lead = len(part) - len(part.lstrip())
         line = bisect_right(newlines, start + offset + lead) + 1
         offset += len(part) + 1
@@ -122,7 +155,7 @@ def _split(text: str, newlines: list[int], start: int, stop: int) -> list[_Raw]:
             columns, part = int(wide[1]), part[: wide.start()] + part[wide.end() :]
         if tall := _MULTIROW.search(part):
             rows, part = int(tall[1]), part[: tall.start()] + part[tall.end() :]
-        cell = _Raw(plain(part), line, rows)
+        cell = _Raw(plain(part).translate(_SHOWN), line, rows)
         found.extend([cell] * max(1, columns))
     return found
 
@@ -176,4 +209,5 @@ def plain(text: str) -> str:
     text = re.sub(
         r"\\(?:bf|it|bfseries|itshape|small|footnotesize|scriptsize|tiny|centering|textbackslash)\b", "", text
     )
-    return " ".join(re.sub(r"[{}$]", "", text).split())
+    # Thin and other spaces of Unicode are part of a name; only what LaTeX itself takes for space is joined.
+    return re.sub(r"[ \t\r\n]+", " ", re.sub(r"[{}$]", "", text)).strip()

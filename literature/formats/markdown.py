@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from literature.cells import LONGEST
 from literature.errors import TableError
@@ -14,7 +15,11 @@ _EMPHASIS = re.compile(r"(\*\*|__|~~|`)(.+?)\1")
 _RAISED = re.compile(r"<sup>.*?</sup>|<sub>.*?</sub>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
-_UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+# Escaped punctuation waits in the private use area while markup is undone.
+_HIDDEN = 0xE000
+_SHOWN = {_HIDDEN + code: chr(code) for code in range(33, 127)}
+_SPECIAL = re.compile(r"[\\`*_~|\[\]<>]")
 
 
 def read(text: str, file: str) -> list[Grid]:
@@ -36,21 +41,25 @@ def read(text: str, file: str) -> list[Grid]:
 
 
 def _cells(line: str, number: int) -> tuple[Cell, ...]:
-    inner = line.strip()
-    inner = inner.removeprefix("|")
-    if inner.endswith("|") and not inner.endswith("\\|"):
-        inner = inner[:-1]
-    parts = _UNESCAPED_BAR.split(inner)
-    return tuple(Cell(plain(part), number, column) for column, part in enumerate(parts, start=1))
+    hidden = _ESCAPED.sub(lambda found: chr(_HIDDEN + ord(found[1])), line.strip())
+    parts = hidden.removeprefix("|").removesuffix("|").split("|")
+    return tuple(Cell(plain(part).translate(_SHOWN), number, column) for column, part in enumerate(parts, start=1))
 
 
 def plain(text: str) -> str:
     """A cell without emphasis, links (text stays), raised marks and tags; as it is when too long for scores."""
     if len(text) > LONGEST:
         return text
-    text = _BREAK.sub(", ", _RAISED.sub("", text)).replace("\\|", "|")
+    text = _BREAK.sub(", ", _RAISED.sub("", text))
     text = _LINK.sub(r"\1", text)
     for _ in range(3):
         text = _EMPHASIS.sub(r"\2", text)
     text = re.sub(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])", r"\1", text)
     return _TAG.sub("", text).strip()
+
+
+def written(rows: Sequence[Sequence[str]]) -> str:
+    """Rows, the first of them the header, as one pipe table; reading it gives the same cells."""
+    lines = [[_SPECIAL.sub(r"\\\g<0>", cell) for cell in row] for row in rows]
+    lines.insert(1, ["---"] * len(rows[0]))
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from literature.errors import TableError
+from literature.formats import every_eval_ever
 from literature.formats.grid import Cell, Grid, Records
 from literature.formats.rows import Entry, to_records
 
@@ -24,10 +25,15 @@ def read(text: str, file: str) -> Grid | Records:
     if isinstance(data, list):
         if any(isinstance(item, dict) and "datasets" in item for item in data):
             return to_records(_papers_with_code(data, file))
+        if data and all(every_eval_ever.is_record(item) for item in data):
+            records = (every_eval_ever.entries(item, f"{file}:{place}") for place, item in enumerate(data, start=1))
+            return to_records(entry for record in records for entry in record)
         return _plain_rows(data, file)
     if isinstance(data, dict):
-        if "evaluation_results" in data and "model_info" in data:
-            return to_records(_every_eval_ever(data, file))
+        if every_eval_ever.is_record(data):
+            return to_records(every_eval_ever.entries(data, file))
+        if "model" in data and "value" in data:
+            return _plain_rows([data], file)
         if isinstance(data.get("results"), dict):
             return to_records(_lm_eval(data, file))
         if isinstance(data.get("pass_at_k"), dict):
@@ -208,29 +214,13 @@ def _papers_with_code(data: list[Any], file: str) -> Iterator[Entry]:
                     yield Entry(str(row.get("model_name", "")), name, metric, str(value), place, sources)
 
 
-def _every_eval_ever(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
-    """every-eval-ever aggregate 0.3.0: one entry an evaluation result, with its generation arguments as stated."""
-    info, meta, library = _dict(data, "model_info"), _dict(data, "source_metadata"), _dict(data, "eval_library")
-    source = str(meta.get("source_organization_name") or meta.get("source_name") or "").replace(";", ",")
-    for number, result in enumerate(data["evaluation_results"], start=1):
-        details, config = _dict(result, "score_details"), _dict(result, "metric_config")
-        args = _dict(result, "generation_config", "generation_args")
-        more = _dict(result, "generation_config", "additional_details")
-        stated = {
-            **_texts(args, {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "max_tokens": "length",
-                            "prompt_template": "prompt"}),
-            **_texts(more, {"precision": "precision", "quantization": "quantization", "seed": "seed", "samples":
-            "samples"}), **({"harness": str(library["name"])} if library.get("name") else {}),
-        }  # fmt: skip
-        k = _dict(config, "metric_parameters").get("k")
-        metric = f"pass@{k}" if k else str(config.get("metric_id") or "score")
-        unit = {"1": "fraction", "1.0": "fraction", "100": "percent", "100.0": "percent"}.get(
-            str(config.get("max_score")), ""
-        )
-        error = _dict(details, "uncertainty").get("standard_error", "")
-        error = error.get("value", "") if isinstance(error, dict) else error
-        yield Entry(
-            str(info.get("name") or info.get("id") or ""), str(result.get("evaluation_name", "")), metric,
-            str(details.get("score", "")), f"{file}:{number}", (source,) if source else (), stated, unit,
-            str(error or ""),
-        )  # fmt: skip
+def written(rows: Sequence[Sequence[str]], sources: Sequence[Sequence[str]], *, lines: bool = False) -> str:
+    """Rows, the first of them the header, as a list of objects (or one a line), `sources` of each as a list."""
+    head, *body = rows
+    objects = [
+        {**{key: cell for key, cell in zip(head, row, strict=True) if cell or key == "value"}, "sources": list(listed)}
+        for row, listed in zip(body, sources, strict=True)
+    ]
+    if lines:
+        return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects)
+    return json.dumps(objects, indent=1, ensure_ascii=False) + "\n"

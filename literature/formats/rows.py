@@ -14,7 +14,10 @@ from literature.values import Printed
 
 @dataclass(frozen=True)
 class Entry:
-    """One number of a structured file, as text, and where in the file it stands; `unit` as in `values.printed`."""
+    """One number of a structured file, as text, and where in the file it stands; `unit` as in `values.printed`.
+
+    `printed` is the source's own form where the file keeps that apart (None: the text is it).
+    """
 
     model: str
     benchmark: str
@@ -25,36 +28,39 @@ class Entry:
     stated: Mapping[str, str] = field(default_factory=dict)
     unit: str = ""
     uncertainty: str = ""
+    introduced_by: str = ""
+    printed: str | None = None
 
 
 def to_records(entries: Iterable[Entry]) -> Records:
     """Records of the entries; those of one benchmark, metric and unit are read like one column of a table."""
-    columns: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in entries:
-        columns.setdefault((entry.benchmark, entry.metric, entry.unit), []).append(entry)
-    scores: list[ReportedScore] = []
+    columns: dict[tuple[str, str, str], list[tuple[int, Entry]]] = {}
+    for index, entry in enumerate(entries):
+        columns.setdefault((entry.benchmark, entry.metric, entry.unit), []).append((index, entry))
+    scores: list[tuple[int, ReportedScore]] = []
     unread: list[tuple[str, str, str]] = []
     for (_, _, unit), column in columns.items():
         kept = []
-        for entry in column:
+        for index, entry in column:
             try:
                 (cell,) = parse_cell(entry.text)
-                kept.append((entry, cell))
+                kept.append((index, entry, cell))
             except (ScoreTextError, ValueError) as error:
                 reason = str(error) if isinstance(error, ScoreTextError) else "not one number"
                 unread.append((entry.place, entry.text[:200], reason))
-        for (entry, _), number in zip(kept, percentages([cell for _, cell in kept], unit), strict=True):
+        for (index, entry, _), number in zip(kept, percentages([cell for *_, cell in kept], unit), strict=True):
             if isinstance(number, Printed):
-                scores.append(_record(entry, number))
+                scores.append((index, _record(entry, number)))
             else:
                 unread.append((entry.place, entry.text[:200], str(number)))
-    return Records(tuple(scores), tuple(unread))
+    in_order = sorted(scores, key=lambda item: item[0])
+    return Records(tuple(score for _, score in in_order), tuple(unread))
 
 
 def _record(entry: Entry, number: Printed) -> ReportedScore:
     own = entry.text.removesuffix("%").strip()
+    form = (entry.text if own != number.text.removesuffix("%") else "") if entry.printed is None else entry.printed
     return ReportedScore(
-        entry.model, entry.benchmark, entry.metric, number.text, entry.sources, place=entry.place,
-        stated={axis: value for axis, value in entry.stated.items() if value},
-        uncertainty=entry.uncertainty, printed=entry.text if own != number.text.removesuffix("%") else "",
+        entry.model, entry.benchmark, entry.metric, number.text, entry.sources, entry.introduced_by, entry.place,
+        {axis: value for axis, value in entry.stated.items() if value}, entry.uncertainty, form,
     )  # fmt: skip

@@ -170,9 +170,41 @@ scores = st.builds(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-@given(st.lists(scores, min_size=1, max_size=6, unique_by=lambda score: score.id), st.sampled_from(["a.csv", "a.tsv"]))
+WRITTEN = ["a.csv", "a.tsv", "a.md", "a.tex", "a.json", "a.jsonl", "a.eee.json"]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@given(st.lists(scores, min_size=1, max_size=6, unique_by=lambda score: score.id), st.sampled_from(WRITTEN))
 def test_import_of_export_gives_the_same_back(tmp_path: Path, found: list[ReportedScore], name: str) -> None:
     """Whatever scores are written, reading the file returns exactly them, in order."""
     write_table(found, tmp_path / name)
     assert list(read_table(tmp_path / name).scores) == found
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("table", ["humanevalfix", "mbpp_deepseekcoder", "bugfix_mini"])
+def test_a_shipped_table_comes_back_from_every_format(tmp_path: Path, name: str, table: str) -> None:
+    """What ships is the same after a way through any format, to the place, the stated settings and trailing zeros."""
+    found = read_table(table).scores
+    write_table(found, tmp_path / name)
+    assert read_table(tmp_path / name).scores == found
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_hard_names_come_back(tmp_path: Path, name: str) -> None:
+    """Markup, escapes, dashes and brackets in a name are text, not markup."""
+    hard = [
+        r"a\\b", "a|b", "**a**", "[a](b)", "<b>x</b>", "a--b---c", "50% & $x_1^2$", "{a}", "~", "#1", r"\\textbf{x}",
+        "`a`", "[1] m", "a_b_c", r"a\|b", "-{}-", "10\u202f%", "é\u2212",
+    ]  # fmt: skip
+    found = [
+        ReportedScore(model, "mbpp", "pass@1", "28.0", ("3",), place="p", stated={"own axis": model}) for model in hard
+    ]
+    write_table(found, tmp_path / name)
+    assert list(read_table(tmp_path / name).scores) == found
+
+
+def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    """`.docx` is no format here; what is, is named."""
+    with pytest.raises(TableError, match=r"\.eee\.json.*\.tex"):
+        write_table(read_table("bugfix_mini").scores, tmp_path / "t.docx")
