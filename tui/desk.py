@@ -184,6 +184,11 @@ class Desk:
         self._fresh()
         return run
 
+    def enqueue(self) -> int:
+        """Let a run of the study wait for its turn; its id."""
+        assert self.study is not None
+        return self.session.enqueue(self.study)
+
     def attach(self, run: Run) -> None:
         """Watch a run; its own study is opened."""
         study = loads(run.study, f"run {run.id}") if run.study else None

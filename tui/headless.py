@@ -49,6 +49,7 @@ def _app(study: Study | None, *, autostart: bool) -> int:
     if not (sys.stdout.isatty() and sys.stdin.isatty()):
         raise OptionError("the app needs a terminal; `scoretrace run` and `scoretrace demo --plain` work without one")
     session = LocalSession(store_path())
+    session.go_on()
     try:
         return run_app(
             session, study, parts=app_parts(session), autostart=autostart, studies=(studies.embedded(),),

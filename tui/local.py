@@ -82,6 +82,40 @@ class LocalSession:
         self.resume()
         return run
 
+    def enqueue(self, study: Study) -> int:
+        """Create a run of a study that begins when every run before it has ended; its id."""
+        from tui.queue import Queue, start_keeper
+
+        run = self._store.create_run(study.name, studies.dumps(study), job_of(study).as_dict())
+        Queue(self._store).add(run)
+        start_keeper(self._store)
+        return run
+
+    def go_on(self) -> None:
+        """Take a queue forward that an earlier session, or a machine that was switched off, has left."""
+        from tui.queue import start_keeper
+
+        if self.queue():
+            start_keeper(self._store)
+
+    def queue(self) -> Sequence[int]:
+        """The waiting runs, the next one first."""
+        from tui.queue import Queue
+
+        return Queue(self._store).runs()
+
+    def move(self, run: int, step: int) -> None:
+        """Let a waiting run change places with the one before or behind it."""
+        from tui.queue import Queue
+
+        Queue(self._store).move(run, step)
+
+    def take_out(self, run: int) -> None:
+        """Let a run wait no longer."""
+        from tui.queue import Queue
+
+        Queue(self._store).take_out(run)
+
     def attach(self, run: int) -> None:
         """Watch a run from its first event on."""
         self._store.run(run)

@@ -73,6 +73,22 @@ class Session(Protocol):
         """Create a run of a study, start its worker, attach to it; its id."""
         ...
 
+    def enqueue(self, study: Study) -> int:
+        """Create a run of a study that begins when every run before it has ended, with or without the app; its id."""
+        ...
+
+    def queue(self) -> Sequence[int]:
+        """The waiting runs, the next one first."""
+        ...
+
+    def move(self, run: int, step: int) -> None:
+        """Let a waiting run change places with the one before it (-1) or behind it (1)."""
+        ...
+
+    def take_out(self, run: int) -> None:
+        """Let a run wait no longer; it is kept, and can be resumed."""
+        ...
+
     def attach(self, run: int) -> None:
         """Watch a run from its first event on."""
         ...

@@ -118,6 +118,7 @@ class FakeSession:
         self.seconds = seconds
         self.asked: list[str] = []
         self.kept: list[Run] = []
+        self.waiting: list[int] = []
         self.replies: dict[str, StoredGeneration] = {}
         self.state = Status("running")
         self.error: Exception | None = None
@@ -152,6 +153,29 @@ class FakeSession:
         self.study = study
         self._run, self._seen = 1, 0
         return 1
+
+    def enqueue(self, study: Study) -> int:
+        """Put a run behind those in `kept`."""
+        self.asked.append("enqueue")
+        run = max((found.id for found in self.kept), default=1) + 1
+        self.kept.insert(0, kept_run(study, run, "queued"))
+        self.waiting.append(run)
+        return run
+
+    def queue(self) -> Sequence[int]:
+        """The runs that wait."""
+        return list(self.waiting)
+
+    def move(self, run: int, step: int) -> None:
+        """Change places in the queue."""
+        place = self.waiting.index(run)
+        if 0 <= place + step < len(self.waiting):
+            self.waiting.insert(place + step, self.waiting.pop(place))
+
+    def take_out(self, run: int) -> None:
+        """Out of the queue."""
+        self.waiting.remove(run)
+        self.kept = [replace(found, state="stopped") if found.id == run else found for found in self.kept]
 
     def attach(self, run: int) -> None:
         """Replay from the first event."""

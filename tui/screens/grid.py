@@ -15,7 +15,7 @@ from tui.commands import Command, bindings
 from tui.errand import Errand
 from tui.screens.base import BaseScreen, join, numbered
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen, PromptScreen
-from tui.session import Preflight
+from tui.session import LIVE, Preflight
 from tui.state import duration
 from tui.widgets.bars import TextLine
 from tui.widgets.pieces import Piece, cell
@@ -39,7 +39,10 @@ class GridScreen(BaseScreen):
         Command("e", "custom", "add", "Grid: add a value", "Add a value of your own to the axis."),
         Command("p", "preset", "presets", "Grid: presets", "Take a whole grid: reference 60, quick, one, ladders."),
         Command("f", "file", "model file", "Model: add a file", "Add a model file to the study.", True),
-        Command("s", "start", "start", "Run: start", "Start the run in the background."),
+        Command("s", "start", "start", "Run: start", "Start the run in the background; behind one at work it waits."),
+        Command(
+            "Q", "queue", "queue", "Run: put in the queue", "Let the run begin when those before it have ended.", True
+        ),
     )
     BINDINGS = bindings(TABLE)
 
@@ -283,20 +286,24 @@ class GridScreen(BaseScreen):
             self.say(f"Preset: {name}.")
 
     def why_not_start(self) -> str:
-        """It must be able to run, and no other run must be at work here."""
-        if self.problem:
-            return f"Cannot run: {self.problem}"
-        if self.root.desk.run_state in ("running", "paused"):
-            return "A run is at work already: stop it first (3, then S), or start another app for a second one."
-        return ""
+        """It must be able to run."""
+        return f"Cannot run: {self.problem}" if self.problem else ""
 
     def do_start(self) -> None:
-        """Start; while the cost is still being counted, as soon as it is."""
-        if self._errand is None and self._timer is None:
+        """Start, or wait behind a run at work; while the cost is still being counted, as soon as it is."""
+        if self._errand is not None or self._timer is not None:
+            self._start_wanted = True
+            self.say("Starts as soon as its cost is counted.")
+        elif self.root.desk.run_state in LIVE:
+            self.root.enqueue_run()
+        else:
             self.root.start_run()
-            return
-        self._start_wanted = True
-        self.say("Starts as soon as its cost is counted.")
+
+    why_not_queue = why_not_start
+
+    def do_queue(self) -> None:
+        """Behind everything that is at work or waits."""
+        self.root.enqueue_run()
 
 
 def _short(number: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -13,12 +13,14 @@ from cache.store import Run
 from tui.commands import Command, bindings
 from tui.screens.base import BaseScreen, numbered
 from tui.screens.prompt import USER_ERRORS, PromptScreen
+from tui.session import LIVE
 from tui.study import Study, read_study
 from tui.widgets.bars import TextLine
 from tui.widgets.pieces import Piece, cell
 from tui.widgets.rows import RowList
 
-ROLES = {"running": "agree", "finished": "agree", "paused": "open", "created": "open"}
+ROLES = {"running": "agree", "finished": "agree", "paused": "open", "created": "open", "queued": "partial"}
+LOOK_SECONDS = 2.0
 
 
 class RunsScreen(BaseScreen):
@@ -30,6 +32,9 @@ class RunsScreen(BaseScreen):
         Command("o", "study", "open study", "Study: open a file", "Open a study file by its path."),
         Command("i", "import", "import", "Table: import", "Read a table of reported scores without any study."),
         Command("R", "resume", "resume", "Run: resume", "Watch the run and start a worker for it again."),
+        Command("K", "up", "earlier", "Queue: earlier", "Let the waiting run begin before the one above it.", True),
+        Command("J", "down", "later", "Queue: later", "Let the waiting run begin after the one below it.", True),
+        Command("D", "remove", "unqueue", "Queue: take out", "Let the run wait no longer; it is kept.", True),
         Command("u", "refresh", "update", "Runs: update", "Read the list again.", True),
     )
     BINDINGS = bindings(TABLE)
@@ -37,6 +42,8 @@ class RunsScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self._runs: dict[str, Run] = {}
+        self._waiting: list[int] = []
+        self._looked = 0.0
         self._studies: dict[str, Study] = {}
 
     def body(self) -> ComposeResult:
@@ -61,9 +68,9 @@ class RunsScreen(BaseScreen):
         desk = self.root.desk
         self._studies = {f"study {index}": study for index, study in enumerate(desk.offered)}
         try:
-            self._runs = {f"run {run.id}": run for run in desk.session.runs()}
+            self._read_runs()
         except USER_ERRORS as error:
-            self._runs = {}
+            self._runs, self._waiting = {}, []
             self.say(str(error), warning=True)
         self.query_one("#what", TextLine).show(
             Piece(" Which settings did a published score come from?", "text bold"),
@@ -79,6 +86,25 @@ class RunsScreen(BaseScreen):
         )
         self.rows.show([*self._studies, *self._runs])
 
+    def _read_runs(self) -> None:
+        """Those at work, those that wait in their order, the others with the newest first."""
+        session = self.root.desk.session
+        found = {run.id: run for run in session.runs()}
+        self._waiting = [run for run in session.queue() if run in found]
+        live = [run.id for run in found.values() if _state(run) in LIVE]
+        order = dict.fromkeys([*live, *self._waiting, *found])
+        self._runs = {f"run {run}": found[run] for run in order}
+        self._looked = time.monotonic()
+
+    def tick(self) -> None:
+        """The queue goes forward by itself."""
+        if self._waiting and time.monotonic() - self._looked >= LOOK_SECONDS:
+            try:
+                self._read_runs()
+            except USER_ERRORS:
+                self._looked = time.monotonic()
+            self.rows.show([*self._studies, *self._runs])
+
     def _paint(self, key: str, width: int) -> Sequence[Piece]:
         study = self._studies.get(key)
         if study is not None:
@@ -86,9 +112,12 @@ class RunsScreen(BaseScreen):
             return cell("study", 10, "agree"), cell(study.name, 27, "text bold"), Piece(" "), Piece(note, "muted")
         run = self._runs[key]
         state = _state(run)
+        if run.id in self._waiting:
+            state = f"queued {self._waiting.index(run.id) + 1}"
+        role = ROLES.get(state.partition(" ")[0], "against")
         detail = run.detail.splitlines()[-1] if run.detail else ""
         return (
-            cell(key, 10), cell(run.name, 27), Piece(" "), cell(state, 11, ROLES.get(state, "against")),
+            cell(key, 10), cell(run.name, 27), Piece(" "), cell(state, 11, role),
             Piece(f"{_ago(time.time() - run.created)}  ", "muted"), Piece(detail, "muted"),
         )  # fmt: skip
 
@@ -141,12 +170,49 @@ class RunsScreen(BaseScreen):
             return "Choose a run first: studies are started from the grid."
         if _state(run) in ("running", "paused"):
             return f"Run {run.id} is {_state(run)}: enter watches it."
+        if run.id in self._waiting:
+            return f"Run {run.id} waits in the queue and begins by itself; D takes it out."
         return f"Run {run.id} is finished: enter shows it." if run.state == "finished" else ""
 
     def do_resume(self) -> None:
         """Watch it and start a worker."""
         self.root.attach_run(self._runs[self.rows.key])
         self.root.resume_run()
+
+    def why_not_up(self) -> str:
+        """Only a waiting run has a place in the queue."""
+        run = self._runs.get(self.rows.key)
+        if run is None or run.id not in self._waiting:
+            return "This is no run that waits: Q on the grid puts one in the queue."
+        return ""
+
+    why_not_down = why_not_remove = why_not_up
+
+    def do_up(self) -> None:
+        """Earlier."""
+        self._move(-1)
+
+    def do_down(self) -> None:
+        """Later."""
+        self._move(1)
+
+    def _move(self, step: int) -> None:
+        run = self._runs[self.rows.key].id
+        self._ask(lambda: self.root.desk.session.move(run, step))
+        self.say(f"Run {run} is in place {self._waiting.index(run) + 1} of {len(self._waiting)}.")
+
+    def do_remove(self) -> None:
+        """Out of the queue."""
+        run = self._runs[self.rows.key].id
+        self._ask(lambda: self.root.desk.session.take_out(run))
+        self.say(f"Run {run} waits no longer; R starts it.")
+
+    def _ask(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except USER_ERRORS as error:
+            self.say(str(error), warning=True)
+        self.fill()
 
     def do_refresh(self) -> None:
         """Read the list again."""
