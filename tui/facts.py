@@ -17,7 +17,7 @@ from engine.again import Again
 from engine.benchmarks import open_benchmark
 from engine.cells import Reading
 from engine.chat import ChatTemplate, template_key
-from engine.errors import EngineError
+from engine.errors import EngineError, ImportedError
 from engine.extraction import extraction_names
 from engine.imports.records import AS_STORED
 from engine.job import Job
@@ -45,6 +45,7 @@ def app_parts(session: LocalSession) -> Parts:
         program=facts.program,
         extractions=facts.extractions,
         again=facts.again,
+        take_generations=take_generations,
         preview_report=lambda run: reporting.preview(session.store, run),
         write_report=write,
         open_items=lambda run: reporting.open_items(session.store, run),
@@ -156,6 +157,22 @@ class RunFacts:
                 found = (str(body.get("eos_token", "")), str(body["card"].get("template_sha256", "")))
                 self._loaded[run, body["model"], body["precision"]] = found
         return self._loaded.get(place, ("", ""))
+
+
+def take_generations(file: str, benchmark: str, data: str) -> int:
+    """Keep a file of other people's generations as a run, judged here, by the command of that name; the run's id.
+
+    `ImportedError` with the command's last words when it fails.
+    """
+    command = ["tui", "import-generations", file, "--benchmark", benchmark, "--format", "jsonl"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", *command, *(("--data", data) if data else ())],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        words = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise ImportedError(words.removeprefix("scoretrace: "))
+    return int(json.loads(done.stdout.strip().splitlines()[-1])["run"])
 
 
 def pieces(text: str, problem: Problem, *, prefill: bool) -> tuple[tuple[str, str], ...]:

@@ -155,6 +155,11 @@ class LocalSession:
             self._seen = rows[-1][0]
         return [(moment, from_dict(body)) for _, moment, body in rows]
 
+    def read(self, run: int) -> Sequence[tuple[float, Event]]:
+        """All events of any run."""
+        self._store.run(run)
+        return [(moment, from_dict(body)) for _, moment, body in self._store.events(run, limit=10_000_000)]
+
     def wish(self, kind: str) -> None:
         """Ask the worker to `pause`, `resume` or `stop`."""
         self._store.wish(self._attached(), kind)

@@ -83,6 +83,7 @@ class Parts:
     `candidate(configuration, task_id, reply)` the candidate program that the configuration's extraction makes of a
     reply, `program` the same with its tests, as judged, `extractions` what every extraction makes of it;
     `again(configuration id, task_id, sample)` judges and makes one sample once more, which takes seconds to minutes;
+    `take_generations(file, benchmark, data)` keeps other people's generations as a run and gives its id;
     `preview_report(run)` the report as Markdown; `write_report(run)` writes it and names the files; `open_items(run)`
     the checklist items that the evidence leaves unanswered.
     """
@@ -94,6 +95,7 @@ class Parts:
     program: Callable[[Configuration, str, str], str] = _no_program
     extractions: Callable[[Configuration, str, str], Sequence[Extracted]] = _no_extractions
     again: Callable[[str, str, int], Again] | None = None
+    take_generations: Callable[[str, str, str], int] | None = None
     preview_report: Callable[[int], str] | None = None
     write_report: Callable[[int], tuple[Path, ...]] | None = None
     open_items: Callable[[int], Sequence[str]] = _no_items

@@ -101,6 +101,10 @@ class Session(Protocol):
         """Events not yet polled, oldest first, as (Unix time, event); empty when there are none."""
         ...
 
+    def read(self, run: int) -> Sequence[tuple[float, Event]]:
+        """All events of any run, for a comparison; the attached one stays attached."""
+        ...
+
     def wish(self, kind: str) -> None:
         """Ask the worker to `pause`, `resume` or `stop`."""
         ...

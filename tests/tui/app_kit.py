@@ -119,6 +119,7 @@ class FakeSession:
         self.asked: list[str] = []
         self.kept: list[Run] = []
         self.waiting: list[int] = []
+        self.others: dict[int, list[Event]] = {}
         self.replies: dict[str, StoredGeneration] = {}
         self.state = Status("running")
         self.error: Exception | None = None
@@ -192,6 +193,10 @@ class FakeSession:
         start = self._seen
         self._seen = min(len(self.events), start + limit)
         return [(1000.0 + self.seconds * (start + i), event) for i, event in enumerate(self.events[start : self._seen])]
+
+    def read(self, run: int) -> Sequence[tuple[float, Event]]:
+        """The events put into `others`."""
+        return [(1000.0, event) for event in self.others[run]]
 
     def wish(self, kind: str) -> None:
         """Record it."""

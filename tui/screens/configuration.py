@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 
+from tui.beside import Side
 from tui.commands import Command, bindings
 from tui.findings import compared
 from tui.screens.base import BaseScreen, numbered
+from tui.screens.choose_other import OtherSide
 from tui.state import Problem, flips
 from tui.widgets.bars import StatusLine, TextLine
 from tui.widgets.pieces import Piece, cell
 from tui.widgets.rows import RowList
 
+WAITING = "waiting"
 SHOWN = ("all", "not passed", "flips")
 
 
@@ -28,6 +32,10 @@ class ConfigurationScreen(BaseScreen):
         Command(
             "c", "compare", "compare", "Configuration: compare", "Choose another configuration and mark what flips."
         ),
+        Command(
+            "v", "beside", "side by side", "Configuration: side by side", "Both replies of each problem, flips first."
+        ),
+        Command("o", "kind", "outcome", "Problems: outcome", "Show only problems with one kind of outcome."),
         Command("f", "show", "show", "Problems: show", "Show all problems, those not passed, or those that flip."),
         Command(
             "slash", "filter", "filter", "Problems: filter", "Show problems whose id, kind or detail holds a text."
@@ -44,6 +52,8 @@ class ConfigurationScreen(BaseScreen):
         self.other = ""
         self.shown = 0
         self.text = ""
+        self.outcome = ""
+        self._other_side: OtherSide | None = None
         self._problems: dict[str, Problem] = {}
         self._flips: dict[str, str] = {}
 
@@ -108,7 +118,8 @@ class ConfigurationScreen(BaseScreen):
         return [
             problem.task_id
             for problem in self._problems.values()
-            if wanted in f"{problem.task_id} {problem.kind} {problem.detail}".casefold()
+            if self.outcome in ("", problem.kind or WAITING)
+            and wanted in f"{problem.task_id} {problem.kind} {problem.detail}".casefold()
             and (
                 self.shown == 0
                 or (self.shown == 1 and problem.judged and problem.passed < problem.judged)
@@ -181,6 +192,43 @@ class ConfigurationScreen(BaseScreen):
             self.shown = 2
             self.fill()
             self.say(f"{numbered(len(self._flips), 'problem')} flip; f shows all problems.")
+
+    def do_beside(self) -> None:
+        """Against the configuration that is compared with, else ask for one, of this run or of another."""
+        if self.other:
+            self._beside(Side(self.root.desk.state, self.other))
+            return
+        self._other_side = OtherSide(self.root, self.key, self._beside)
+        self._other_side.ask()
+
+    def _beside(self, other: Side) -> None:
+        from tui.screens.compare import CompareScreen
+
+        self.app.push_screen(CompareScreen(Side(self.root.desk.state, self.key), other))
+
+    def tick(self) -> None:
+        """A comparison may wait for a run to be read."""
+        if self._other_side is not None:
+            self._other_side.tick()
+
+    def why_not_kind(self) -> str:
+        """Something must be judged."""
+        return "" if self._problems else "No problem is known yet."
+
+    def do_kind(self) -> None:
+        """One of the kinds that there are."""
+        from tui.screens.prompt import ChoiceScreen
+
+        counts = Counter(problem.kind or WAITING for problem in self._problems.values())
+        choices = [("", "a", f"all {numbered(len(self._problems), 'problem')}")]
+        choices += [(kind, "", f"{count:>5}  {kind}") for kind, count in counts.most_common()]
+        self.app.push_screen(ChoiceScreen("Show the outcome", choices), self._kind)
+
+    def _kind(self, kind: str | None) -> None:
+        if kind is not None:
+            self.outcome = kind
+            self.rows.show(self._order())
+            self.say(f"Showing {kind or 'every outcome'}: {numbered(len(self.rows.keys), 'problem')}.")
 
     def do_show(self) -> None:
         """All, not passed, flips."""
