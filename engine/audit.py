@@ -8,7 +8,7 @@ numerics. What is found is a fact of the store, sample by sample.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from cache.errors import CacheError
@@ -132,15 +132,19 @@ class Auditor:
         if missing <= 0 or not cells:
             return self._found
         self._say("info", f"audit: making {len(cells)} samples again, each alone")
-        slots = _slot_lengths(self._run)
-        for load in make_plan(self._run.configurations.values()).loads:
-            mine = [
-                c for c in cells if (c.configuration.model, c.configuration.precision) == (load.model, load.precision)
-            ]
-            if mine:
-                self._load(load.model, load.precision, slots[load.model, load.precision], mine)
+        self.check(cells)
         different = any(one.result == DIFFERENT for one in self._found)
         self._say("warning" if different else "info", f"audit: {self._summary()}")
+        return self._found
+
+    def check(self, cells: Sequence[Cell]) -> list[Checked]:
+        """Recompute these samples, loading each model file once; all that were audited so far."""
+        slots = _slot_lengths(self._run)
+        for load in make_plan(self._run.configurations.values()).loads:
+            which = load.model, load.precision
+            mine = [c for c in cells if (c.configuration.model, c.configuration.precision) == which]
+            if mine:
+                self._load(*which, slots[which], mine)
         return self._found
 
     def look_at(self, cell: Cell) -> Checked:

@@ -20,8 +20,8 @@ def study_from_options(options: argparse.Namespace) -> Study:
         )
     if options.width != 1 and (options.width < 0 or options.width % 4):
         raise OptionError(
-            f"--width {options.width}: expected 1 (strict: one sequence at a time) or a multiple of 4; 0 or nothing for "
-            "the device's own"
+            f"--width {options.width}: expected 1 (strict: one sequence at a time) or a multiple of 4, "
+            "or 0 for the device's own"
         )
     names = [_model_name(file) for file in options.model]
     if len(set(names)) != len(names):

@@ -1,4 +1,4 @@
-"""`--width`: from the command line to the engine that opens the model; and what is said when the machine is not free."""
+"""`--width` from the command line to the engine that opens the model; what is said of a busy machine."""
 
 from __future__ import annotations
 
