@@ -200,6 +200,16 @@ class Placebo:
     shifted: tuple[int, ...]
     p: float
 
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        usual = sorted(self.shifted)[len(self.shifted) // 2]
+        return (
+            f"{self.matches} of {self.claims} reported values print as the count of some configuration; shifted by "
+            f"1 to 10 points, {usual} do in the middle case, and as many as {self.matches} in {self.p:.0%} of "
+            f"{len(self.shifts)} shifts"
+        )
+
 
 def placebo(
     claims: Sequence[tuple[ReportedScore, Sequence[Measurement]]],
@@ -232,3 +242,13 @@ def best_rule(kinds: Iterable[str]) -> str:
     """The strictest class among `kinds` that is a match; "" when none is."""
     found: Mapping[str, int] = {kind: MATCHING.index(kind) for kind in kinds if kind in MATCHING}
     return min(found, key=lambda kind: found[kind]) if found else ""
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for their number, in the order given (Holm 1979, Scand. J. Statist. 6:65-70)."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    found, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        found[index] = largest
+    return found

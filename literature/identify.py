@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from literature.arithmetic import stated_samples
 from literature.chance import finished
+from literature.defaults import candidates
 from literature.fingerprint import own_values
 from literature.granularity import rounded_span
 from literature.records import Measurement, ReportedScore, same_benchmark
@@ -24,7 +25,7 @@ Key = tuple[tuple[str, str], ...]
 Weights = Mapping[str, Mapping[str, float]]
 PRIOR_NONE, PRIORS_NONE, FLOOR = 0.5, (0.2, 0.5, 0.8), 0.001
 MOST_EFFECTIVE, MOST_NONE, FAVOUR, INSIDE = 2.0, 0.05, 4.0, 0.95
-# What bigcode-evaluation-harness takes when its user says nothing.
+# What bigcode-evaluation-harness takes when its user says nothing, where a source names no harness.
 DEFAULT_LEVELS = {"decoding": "T=0.2", "length": "512", "precision": "f32"}
 
 
@@ -227,7 +228,7 @@ def _bits(none: float, posterior: Mapping[Key, float], prior: Mapping[Key, float
 
 
 def _stated_levels(scores: Sequence[ReportedScore]) -> dict[str, str]:
-    """Axis levels that the study's source states, in the study's own labels."""
+    """Axis levels that the study's source states, or that its harness defaults to, in the study's own labels."""
     found: dict[str, str] = {}
     for score in scores:
         stated = score.stated
@@ -238,6 +239,12 @@ def _stated_levels(scores: Sequence[ReportedScore]) -> dict[str, str]:
         for axis in ("samples", "precision", "length", "prompt"):
             if axis in stated:
                 found[axis] = stated[axis]
+        for candidate in candidates(score)[:1]:
+            for axis in ("samples", "precision", "length"):
+                if axis in candidate.assumed:
+                    found.setdefault(axis, candidate.assumed[axis])
+            if "temperature" in candidate.assumed:
+                found.setdefault("decoding", f"T={candidate.assumed['temperature']}")
     return found
 
 

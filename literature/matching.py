@@ -20,6 +20,7 @@ from literature.classify import (
     distance_key,
     match,
 )
+from literature.leads import Lead, leads
 from literature.records import Measurement, ReportedScore, same_benchmark, states_variant, task_family
 from literature.rerun import Repeats
 from literature.siblings import siblings
@@ -61,7 +62,7 @@ class ClaimVerdict:
     `kind` is one of CLAIM_KINDS; `matches` are those of the same model on the same benchmark, best first; `matching`
     counts the configurations in a matching class out of `configurations`; `chance` belongs to the class of the best
     match; `beside` is the arithmetic misfit of the claim as stated, reported beside the run verdict; `unsearched` names
-    dimensions that the measured grid left at one value.
+    dimensions that the measured grid left at one value. `leads` are known causes where no configuration matches.
     """
 
     reported: ReportedScore
@@ -74,6 +75,7 @@ class ClaimVerdict:
     beside: str
     unsearched: tuple[str, ...]
     misattributions: tuple[Misattribution, ...]
+    leads: tuple[Lead, ...] = ()
 
     @property
     def best(self) -> Match | None:
@@ -161,12 +163,25 @@ def _verdict(score: ReportedScore, context: _Context) -> ClaimVerdict:
     chance = chance_match(score, own, best, repeats=context.repeats) if best else None
     beside = context.misfit(score)
     unsearched = _unsearched(own)
-    identified = score.id in context.identified
+    # While a configuration is open, another may still explain the number as well.
+    identified = score.id in context.identified and not tally[OPEN]
     kind, sentence = _claim(tally, len(matches), chance, beside, unsearched, identified)
     others = tuple(_misattributions(score, same, context))
     return ClaimVerdict(
-        score, kind, sentence, matches, matching, len(matches), chance, beside, unsearched, others
+        score, kind, sentence, matches, matching, len(matches), chance, beside, unsearched, others,
+        () if matching or not matches else _leads(score, own, matches[0]),
     )  # fmt: skip
+
+
+def _leads(score: ReportedScore, own: Sequence[Measurement], nearest: Match) -> tuple[Lead, ...]:
+    values: dict[str, set[str]] = {}
+    for one in own:
+        for axis, level in one.axes.items():
+            values.setdefault(axis, set()).add(level)
+    varied = {axis for axis, levels in values.items() if len(levels) > 1}
+    return tuple(
+        leads(score.model, score.benchmark or own[0].benchmark, varied, gap=-nearest.difference_points, most=3)
+    )
 
 
 def _claim(

@@ -10,7 +10,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 SIDECARS = ("_sources", "_measured")
-NOT_TABLES = frozenset({"known_causes"})
+NOT_TABLES = frozenset({"known_causes", "harness_defaults"})
 
 
 def data_folder() -> Traversable:
@@ -56,16 +56,17 @@ class KnownCause:
 @lru_cache(maxsize=8)
 def study_measured(name: str) -> tuple[StudyMeasured, ...]:
     """What the study behind the shipped table `name` measured itself; empty when nothing ships."""
-    return tuple(StudyMeasured(**row) for row in _rows(f"{name}_measured.csv"))
+    return tuple(StudyMeasured(**row) for row in rows_of(f"{name}_measured.csv"))
 
 
 @lru_cache(maxsize=1)
 def known_causes() -> tuple[KnownCause, ...]:
     """Public threads on scores that did not reproduce, in the file's order."""
-    return tuple(KnownCause(**row) for row in _rows("known_causes.csv"))
+    return tuple(KnownCause(**row) for row in rows_of("known_causes.csv"))
 
 
-def _rows(name: str) -> list[dict[str, str]]:
+def rows_of(name: str) -> list[dict[str, str]]:
+    """The rows of a shipped CSV file, header -> text; none where it does not ship."""
     entry = data_folder() / name
     if not entry.is_file():
         return []

@@ -132,14 +132,21 @@ def _study_commands(commands: _Commands) -> None:
     _format(run)
     match = _add(commands, "match", "headless", "match", "match a run's scores against the study's reported scores")
     match.add_argument("--run", type=int, help="default: the newest run")
+    match.add_argument(
+        "--stopping", choices=("exact", "sequential"), default="exact", help="when an unfinished configuration may stop"
+    )
     _format(match)
     _report_commands(commands)
     imported = _add(
-        commands, "import", "headless", "import_table", "read a table of reported scores and keep it as CSV"
+        commands, "import", "headless", "import_table", "read a table of reported scores and write it in another format"
     )
     imported.add_argument("table")
     imported.add_argument("--map", action="append", default=[], metavar="FIELD=COLUMN", help="which column holds what")
-    imported.add_argument("--out", metavar="FILE.csv", help="default: the studies folder")
+    imported.add_argument(
+        "--out",
+        metavar="FILE",
+        help="csv, tsv, md, tex, json, jsonl or eee.json by its name; default: CSV in the studies folder",
+    )
 
 
 def _report_commands(commands: _Commands) -> None:
@@ -189,6 +196,9 @@ def _step_commands(commands: _Commands) -> None:
     read.add_argument("--problems", type=int, metavar="N", help="default: the benchmark's size")
     read.add_argument("--samples", type=int, default=1, metavar="n")
     read.add_argument("--map", action="append", default=[], metavar="FIELD=COLUMN")
+    read.add_argument(
+        "--settings", action="store_true", help="add what sources state, and what their harness defaults to"
+    )
     _format(read, "jsonl")
     prompts = _add(commands, "prompts", "steps", "prompts", "the prompts of a benchmark under a template")
     prompts.add_argument("benchmark")
@@ -205,9 +215,7 @@ def _step_commands(commands: _Commands) -> None:
     judge.add_argument("--benchmark", default="")
     judge.add_argument("--data", default="")
     judge.add_argument("--level", help="sandbox level (default: the best there is)")
-    compare = _add(
-        commands, "compare", "comparing", "compare", "two results, paired: flips, exact McNemar, resolution"
-    )
+    compare = _add(commands, "compare", "comparing", "compare", "two results, paired: flips, exact McNemar, resolution")
     compare.add_argument("a", help="a file of {task_id, passed} lines, or the id of a stored configuration")
     compare.add_argument("b")
     compare.add_argument(

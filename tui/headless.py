@@ -189,10 +189,10 @@ def _matcher(study: Study, literature: Literature) -> Callable[[Score], str]:
     return say
 
 
-def _print_claims(study: Study, literature: Literature, scores: Mapping[str, Score]) -> None:
+def _print_claims(study: Study, literature: Literature, scores: Mapping[str, Score], stopping: str = "exact") -> None:
     from tui.claims import claim_lines
 
-    for line in claim_lines(study, literature, list(scores.values())):
+    for line in claim_lines(study, literature, list(scores.values()), stopping):
         print(line)
 
 
@@ -207,9 +207,9 @@ def match(options: argparse.Namespace) -> int:
         literature = _literature(study)
         scores = list(_scores(session, row.id).values())
         if options.format == "plain":
-            _print_claims(study, literature, {score.id: score for score in scores})
+            _print_claims(study, literature, {score.id: score for score in scores}, options.stopping)
         else:
-            print_objects(claim_objects(study, literature, scores), options.format)
+            print_objects(claim_objects(study, literature, scores, options.stopping), options.format)
         return cli.DONE
     finally:
         session.close()

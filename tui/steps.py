@@ -19,6 +19,7 @@ def read(options: argparse.Namespace) -> int:
 
     from literature.granularity import RULES, counts
     from literature.table import read_table
+    from tui.claims import settings_of
     from tui.reading import size_of
 
     table = read_table(options.table, mapping=parse_map(options.map))
@@ -31,12 +32,12 @@ def read(options: argparse.Namespace) -> int:
                 "sources": list(score.sources),
             }  # fmt: skip
             if problems is None:
-                yield {**found, "counts": None, "nearest": None}
+                yield {**found, "counts": None, "nearest": None, **(settings_of(score) if options.settings else {})}
                 continue
             read_as = counts(score.value, problems, options.samples)
             found["counts"] = {rule: list(getattr(read_as, rule)) for rule in RULES}
             found["nearest"] = {"count": read_as.nearest.count, "percent": read_as.nearest.percent}
-            yield found
+            yield found | (settings_of(score) if options.settings else {})
 
     print_objects(objects(), options.format)
     for place, text, reason in table.unread:

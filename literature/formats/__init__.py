@@ -29,6 +29,13 @@ def read_any(data: bytes, file: str) -> list[Grid | Records]:
     if name.endswith((".xlsx", ".xlsm")) or data.startswith(b"PK\x03\x04"):
         return list(spreadsheet.read(data, file))
     text = decode(data, file)
+    # The name comes first: a model may be called "<table" in a CSV file.
+    if name.endswith((".csv", ".tsv")):
+        return [delimited.read_text(text, file)]
+    if name.endswith(".tex") and "\\begin{" in text:
+        return list(latex.read(text, file))
+    if name.endswith(".md") and not text.startswith("---") and _SEPARATOR_ROW.search(text):
+        return list(markdown.read(text, file))
     start = text.lstrip()[:1]
     if name.endswith((".json", ".jsonl")) or start in ("{", "["):
         return [results.read(text, file)]

@@ -241,6 +241,23 @@ def test_import_keeps_a_table(run: Any, home: Path, tmp_path: Path, capsys: pyte
     assert run("import", str(path))[0] == 2, "an existing table is not overwritten"
 
 
+@pytest.mark.parametrize("name", ["t.md", "t.tex", "t.json", "t.eee.json"])
+def test_import_writes_the_format_of_the_name(run: Any, tmp_path: Path, name: str) -> None:
+    """`import T --out t.md` writes a pipe table, and reading it gives the 56 values back; `.docx` is refused."""
+    assert run("import", "humanevalfix", "--out", str(tmp_path / name))[0] == 0
+    _, objects, _ = run("read", str(tmp_path / name))
+    assert [o["value"] for o in objects] == [o["value"] for o in run("read", "humanevalfix")[1]]
+    assert run("import", "humanevalfix", "--out", str(tmp_path / "t.docx"))[0] == 2
+
+
+def test_read_adds_settings_when_asked(run: Any) -> None:
+    """--settings adds what sources state and, apart from it, what their harness defaults to."""
+    _, objects, _ = run("read", "humanevalfix", "--settings")
+    (found,) = [o for o in objects if o["value"] == "48.9"]
+    assert found["stated"]["temperature"] == "0.2"
+    assert found["by_harness_defaults"][0]["assumed"]["length"] == "512"
+
+
 def test_the_app_needs_a_terminal(run: Any) -> None:
     """Without one, the message names the commands that work."""
     status, _, err = run("open")

@@ -161,6 +161,19 @@ def test_predictions_come_from_the_nearest_configurations(build: Build) -> None:
     assert estimated_pass_rates([near, far])[0] == pytest.approx(3 / 4)
 
 
+def test_a_gap_like_a_known_one_comes_first() -> None:
+    """23 points too high on codegemma's HumanEval resembles the thread on untouched defaults; 23 too low does not."""
+    high, low = (leads("codegemma (2B)", "humaneval", gap=gap)[0] for gap in (22.0, -22.0))
+    assert high.cause.thread == "bigcode-project/bigcode-evaluation-harness#261"
+    assert high.alike and "a gap like this one" in high.sentence
+    assert not low.alike
+
+
+def test_a_size_alone_is_no_lead() -> None:
+    """A model that shares no more than a 2 with those of the threads, on a benchmark of its own, leads nowhere."""
+    assert leads("SmolLM2 (135M)", "bugfix-mini", gap=5.0) == []
+
+
 def test_leads_name_threads_on_the_same_model() -> None:
     """A claim on WizardCoder leads to the thread on its decoding first, and says whether the grid varied that."""
     found = leads("WizardCoder (15B)", "humanevalfix-python", varied={"decoding"})
