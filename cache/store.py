@@ -276,6 +276,11 @@ class Store:
         with self._write() as db:
             db.execute("UPDATE runs SET job=? WHERE id=?", (json.dumps(job), run))
 
+    def set_study(self, run: int, study: str) -> None:
+        """Change a run's study text: what surrounds its settings (tables, what a person states), never these."""
+        with self._write() as db:
+            db.execute("UPDATE runs SET study=? WHERE id=?", (study, run))
+
     def claim_run(self, run: int, pid: int) -> None:
         """Make `pid` the run's worker; `StoreError` while another live process is."""
         with self._write() as db:

@@ -132,6 +132,12 @@ class Desk:
         if not self.attached:
             self._rebind()
 
+    def state_too(self, key: str, value: str) -> None:
+        """What the user states of a run holds for the study's next runs too."""
+        if self.study is not None:
+            stated = {name: text for name, text in {**self.study.stated, key: value}.items() if text}
+            self.study = replace(self.study, stated=stated)
+
     def _rebind(self) -> None:
         self._by_entry = (-1, {})
         if self.study is not None:

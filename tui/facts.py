@@ -30,7 +30,7 @@ from tui.parts import Extracted, Parts, Prompt, Read
 def app_parts(session: LocalSession) -> Parts:
     """Parts that read the attached run's benchmark files and write its report into `reports/` of the data folder."""
     from cache.paths import home
-    from tui import reporting
+    from tui import reporting, stated
 
     facts = RunFacts(session)
 
@@ -49,6 +49,8 @@ def app_parts(session: LocalSession) -> Parts:
         preview_report=lambda run: reporting.preview(session.store, run),
         write_report=write,
         open_items=lambda run: reporting.open_items(session.store, run),
+        asks=lambda run: stated.asks(session.store, run),
+        state=lambda run, key, value: stated.state(session.store, run, key, value),
     )
 
 

@@ -13,6 +13,7 @@ from engine.settings import Configuration
 
 if TYPE_CHECKING:
     from engine.again import Again
+    from tui.stated import Ask
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ def _no_items(run: int) -> Sequence[str]:
     return ()
 
 
+def _no_asks(run: int) -> Sequence[Ask]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Parts:
     """What screens call for facts that no event holds; each may raise the errors of `engine`, `literature` and `cache`.
@@ -85,7 +90,8 @@ class Parts:
     `again(configuration id, task_id, sample)` judges and makes one sample once more, which takes seconds to minutes;
     `take_generations(file, benchmark, data)` keeps other people's generations as a run and gives its id;
     `preview_report(run)` the report as Markdown; `write_report(run)` writes it and names the files; `open_items(run)`
-    the checklist items that the evidence leaves unanswered.
+    the checklist items that the evidence leaves unanswered; `asks(run)` what of them a person can state, and
+    `state(run, key, value)` keeps such an answer.
     """
 
     problem: Callable[[str, str], Problem | None] = _no_problem
@@ -99,3 +105,5 @@ class Parts:
     preview_report: Callable[[int], str] | None = None
     write_report: Callable[[int], tuple[Path, ...]] | None = None
     open_items: Callable[[int], Sequence[str]] = _no_items
+    asks: Callable[[int], Sequence[Ask]] = _no_asks
+    state: Callable[[int, str, str], None] | None = None

@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     session = ViewSession(store_path())
     try:
-        parts = replace(app_parts(session), write_report=None, again=None, take_generations=None)
+        parts = replace(app_parts(session), write_report=None, again=None, take_generations=None, state=None)
         run = first_run(session, options.run)
         return run_app(session, None, parts=parts, studies=(embedded(),), view_of=run, view_only=True)
     finally:
