@@ -18,7 +18,7 @@ from literature.granularity import (
 from literature.records import ReportedScore
 from literature.values import printed
 
-_WHOLE = re.compile(r"\d{1,6}", re.ASCII)
+_WHOLE = re.compile(r"(\d{1,6})(?:\.0+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,18 @@ def stated_samples(reported: ReportedScore) -> int | None:
     """Samples per problem that the source states: 1 for greedy; None where it does not say, or two sources differ."""
     if reported.stated.get("decoding", "") == "greedy":
         return 1
-    text = reported.stated.get("samples", "")
-    return int(text) if _WHOLE.fullmatch(text) and int(text) > 0 else None
+    return whole(reported.stated.get("samples", ""))
+
+
+def stated_problems(reported: ReportedScore) -> int | None:
+    """Number of problems that the source states; None where it does not say."""
+    return whole(reported.stated.get("problems", ""))
+
+
+def whole(text: str) -> int | None:
+    """The whole number from 1 up that `text` spells (`20`, `20.0`); None when it spells none."""
+    found = _WHOLE.fullmatch(text.strip())
+    return int(found[1]) if found and int(found[1]) > 0 else None
 
 
 def arithmetic(value: str, problems: int, samples: int = 1) -> Arithmetic:

@@ -24,7 +24,8 @@ _ALIASES = {
 ROLES = tuple(_ALIASES)
 _STATED = frozenset(
     {
-        *("decoding", "temperature", "top_p", "top_k", "samples", "seed", "harness", "prompt", "prompt_reported"),
+        *("decoding", "temperature", "top_p", "top_k", "samples", "problems", "seed", "harness", "prompt"),
+        "prompt_reported",
         *(
             "length",
             "max_length",

@@ -12,6 +12,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
+from literature.arithmetic import whole
 from literature.cells import CellScore, decimal_mark, parse_cell, percentages, split_marks
 from literature.columns import STATED_PREFIX, Columns, ValueColumn, find_columns
 from literature.errors import ScoreTextError, TableError
@@ -35,6 +36,7 @@ __all__ = [
 
 DEFAULT_METRIC = "pass@1"
 _NOT_STATED = frozenset({"", "not stated", "unknown", "n/a", "-"})
+_COUNTED = ("samples", "problems")
 _FIELDS = ("model", "introduced_by", "benchmark", "metric", "value", "sources", "uncertainty", "printed", "place")
 
 
@@ -181,6 +183,7 @@ def scores_of_grid(
             unread.append(Unread(_place(file, row[0]), " | ".join(cell.text for cell in row)[:200], reason))
         else:
             rows.append(row)
+            unread.extend(_odd_cells(row, columns, file))
     for column in columns.values:
         _read_column(rows, column, columns, file, scores, unread)
     ordered = [score for _, _, score in sorted(scores, key=lambda item: item[:2])]
@@ -201,6 +204,25 @@ def _row_problem(row: Sequence[Cell], grid: Grid, columns: Columns) -> str:
     if not _role(row, columns, "model"):
         return "no model named in this row"
     return ""
+
+
+def _odd_cells(row: Sequence[Cell], columns: Columns, file: str) -> Iterable[Unread]:
+    """What a row leaves open that is no reason to leave the row out, or says in a way that has no meaning."""
+    for axis in _COUNTED:
+        index = columns.stated.get(axis, -1)
+        text = row[index].text if 0 <= index < len(row) else ""
+        if text.casefold() not in _NOT_STATED and whole(text) is None:
+            reason = f"{axis} must be a whole number from 1 up: left unknown"
+            yield Unread(_place(file, row[index]), text[:200], reason)
+    value = columns.roles.get("value", -1)
+    if 0 <= value < len(row) and not row[value].text:
+        texts = " | ".join(cell.text for cell in row)
+        yield Unread(_place(file, row[value]), texts[:200], "no value in this row: fill it in, or write a dash")
+
+
+def _stated_text(axis: str, text: str) -> str:
+    """What a source states of one axis, "" where it does not, or where it is no number of samples or problems."""
+    return "" if text.casefold() in _NOT_STATED or (axis in _COUNTED and whole(text) is None) else text
 
 
 def _role(row: Sequence[Cell], columns: Columns, role: str) -> str:
@@ -256,9 +278,9 @@ def _record(
         introduced_by=_role(row, columns, "introduced_by"),
         place=_role(row, columns, "place") or place,
         stated={
-            axis: row[index].text
+            axis: text
             for axis, index in columns.stated.items()
-            if index < len(row) and row[index].text.casefold() not in _NOT_STATED
+            if index < len(row) and (text := _stated_text(axis, row[index].text))
         },
         uncertainty=_in_percent(score, number) or _role(row, columns, "uncertainty"),
         printed=_role(row, columns, "printed") or _own_form(score.written, number.text),

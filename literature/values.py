@@ -12,7 +12,21 @@ from functools import lru_cache
 from literature.errors import ScoreTextError
 
 _NUMBER = re.compile(r"[+-]?\d{1,12}(?:\.\d{0,40})?(?:e[+-]?\d{1,2})?", re.ASCII | re.IGNORECASE)
-_FOREIGN = str.maketrans({"−": "-", "–": "-", "﹣": "-", "\u2009": " ", "\u202f": " ", "\u00a0": " ", "\u2007": " "})
+_FOREIGN = str.maketrans(
+    {
+        "−": "-",
+        "–": "-",
+        "﹣": "-",
+        "‐": "-",
+        "‑": "-",
+        "‒": "-",
+        "➖": "-",
+        "\u2009": " ",
+        "\u202f": " ",
+        "\u00a0": " ",
+        "\u2007": " ",
+    }
+)
 # Raised digits are footnote marks; compatibility normalisation would turn 42.1² into 42.12.
 _RAISED = re.compile("[\u2070-\u209c\u00b9\u00b2\u00b3\u1d43-\u1dbf]+")
 FRACTION_DECIMALS = 3

@@ -95,6 +95,12 @@ def _format(parser: argparse.ArgumentParser, default: str = "plain") -> None:
     parser.add_argument("--format", choices=("plain", "json", "jsonl"), default=default, help=f"default: {default}")
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 to 999999")
+    return int(text)
+
+
 def _app_commands(commands: _Commands) -> None:
     demo = _add(
         commands, "demo", "headless", "demo", "open the embedded study and run it; plain lines without a terminal"
@@ -193,8 +199,8 @@ def _grid_options(run: argparse.ArgumentParser) -> None:
 def _step_commands(commands: _Commands) -> None:
     read = _add(commands, "read", "steps", "read", "what each value of a table can be, by arithmetic alone")
     read.add_argument("table", help="a file, or the name of a shipped table")
-    read.add_argument("--problems", type=int, metavar="N", help="default: the benchmark's size")
-    read.add_argument("--samples", type=int, default=1, metavar="n")
+    read.add_argument("--problems", type=_count, metavar="N", help="default: as stated, else the benchmark's size")
+    read.add_argument("--samples", type=_count, default=1, metavar="n")
     read.add_argument("--map", action="append", default=[], metavar="FIELD=COLUMN")
     read.add_argument(
         "--settings", action="store_true", help="add what sources state, and what their harness defaults to"

@@ -17,6 +17,7 @@ def read(options: argparse.Namespace) -> int:
     """What each value of a table can be, by arithmetic alone."""
     import sys
 
+    from literature.arithmetic import stated_problems
     from literature.granularity import RULES, counts
     from literature.table import read_table
     from tui.claims import settings_of
@@ -26,7 +27,7 @@ def read(options: argparse.Namespace) -> int:
 
     def objects() -> Iterator[dict[str, Any]]:
         for score in table.scores:
-            problems = options.problems or size_of(score.benchmark)
+            problems = options.problems or stated_problems(score) or size_of(score.benchmark)
             found: dict[str, Any] = {
                 "model": score.model, "benchmark": score.benchmark, "metric": score.metric, "value": score.value,
                 "sources": list(score.sources),

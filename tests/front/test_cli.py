@@ -76,6 +76,16 @@ def test_a_bad_table_is_one_clear_error(run: Any, tmp_path: Path, content: bytes
     assert (status, objects) == (2, [])
 
 
+@pytest.mark.parametrize("option", ["--problems", "--samples"])
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "x", ""])
+def test_a_count_is_a_whole_number_from_1_up(option: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """N = 1.5 or n = 0 is refused by the name of the option, exit 2."""
+    with pytest.raises(SystemExit) as caught:
+        run_cli(["read", "humanevalfix", f"{option}={text}"])
+    assert caught.value.code == 2
+    assert option in capsys.readouterr().err
+
+
 def test_a_missing_table_is_exit_2(run: Any) -> None:
     """The message names the file and what ships."""
     status, _, err = run("read", "nowhere.csv")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -238,11 +237,9 @@ def test_one_bad_table_of_a_document_does_not_hide_the_others(tmp_path: Path) ->
     ],
 )
 def test_a_megabyte_without_meaning_is_refused_at_once(tmp_path: Path, name: str, text: str) -> None:
-    """Huge cells, nesting and unclosed constructs cost no more than a moment."""
-    start = time.process_time()
+    """Huge cells, nesting and unclosed constructs are a TableError; `bench/tables.py` times them."""
     with pytest.raises(TableError):
         read(tmp_path, name, text)
-    assert time.process_time() - start < 5
 
 
 PIECES = st.sampled_from(

@@ -98,6 +98,51 @@ def test_what_has_no_single_meaning_is_kept_with_place_and_reason(
     assert unread.reason
 
 
+@pytest.mark.parametrize("minus", ["\u2212", "\u2013", "\ufe63", "\uff0d", "\u2010", "\u2011", "\u2012"])
+def test_a_minus_sign_of_any_script_is_one(tmp_path: Path, minus: str) -> None:
+    """A negative score is refused as negative, and a lone minus sign is no score, whatever its code point."""
+    found = read(tmp_path, f"model,value\na,47.5\nb,{minus}3\nc,{minus}\n")
+    assert [score.value for score in found.scores] == ["47.5"]
+    assert [(item.place.rpartition(":")[0][-1], item.reason) for item in found.unread] == [("3", "'-3' is below 0")]
+
+
+@pytest.mark.parametrize("space", ["\u2009", "\u202f", "\u00a0", "\u2007"])
+def test_thin_spaces_are_spaces(tmp_path: Path, space: str) -> None:
+    """Before a percent sign and around brackets, a narrow space means what a space means."""
+    (score,) = read(tmp_path, f"model,value\na,42.1{space}%{space}[21]\n").scores
+    assert (score.value, score.sources) == ("42.1", ("21",))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("20", "20"), ("20.0", "20.0"), ("2.5", ""), ("0", ""), ("-3", ""), ("many", ""), ("-", "")]
+)
+@pytest.mark.parametrize("axis", ["samples", "problems"])
+def test_counts_that_are_no_counts_are_left_unknown(tmp_path: Path, axis: str, text: str, kept: str) -> None:
+    """n = 0, n = 2.5 or a word for N leaves the value and its place in the list; the setting stays unknown."""
+    found = read(tmp_path, f"model,value,{axis}\na,47.5,{text}\n")
+    assert found.scores[0].stated.get(axis, "") == kept
+    assert [item.place.rpartition("t.csv")[2] for item in found.unread] == ([] if kept or text == "-" else [":2:3"])
+    assert all("whole number" in item.reason for item in found.unread)
+
+
+def test_a_claim_without_a_value_is_listed(tmp_path: Path) -> None:
+    """A row that names a model and a source but no number is in the list with its place; a dash says so itself."""
+    found = read(tmp_path, "model,value,sources\na,47.5,1\nb,,2\nc,-,3\n")
+    assert [score.model for score in found.scores] == ["a"]
+    (item,) = found.unread
+    assert item.place.endswith(":3:2")
+    assert "no value" in item.reason
+
+
+def test_ten_thousand_rows_are_read_in_order(tmp_path: Path) -> None:
+    """Nothing is lost of a long table, and each score knows its line."""
+    text = "model,value\n" + "".join(f"m{i},{i % 1000 / 10:.1f}%\n" for i in range(10_000))
+    found = read(tmp_path, text)
+    assert [score.model for score in found.scores] == [f"m{i}" for i in range(10_000)]
+    assert found.scores[-1].place.endswith(":10001")
+    assert not found.unread
+
+
 def test_duplicates_and_ragged_rows_and_unknown_columns_are_said(tmp_path: Path) -> None:
     """A repeated row counts once, a short and a long row are listed, an unknown column is named."""
     found = read(tmp_path, "model,value,sources,size\na,1.2,3,7B\na,1.2,3,7B\nb\nc,1,2,3,4\n,5.0,1,2\n")
