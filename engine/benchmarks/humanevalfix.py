@@ -27,6 +27,22 @@ HARNESS_PRELUDE = "\n".join((*STANDARD_IMPORTS, *NUMPY_IMPORTS, *STAR_IMPORTS))
 PLAIN_PRELUDE = "\n".join((*STANDARD_IMPORTS, *STAR_IMPORTS))
 """The harness's import lines without numpy, for problems that never need it."""
 
+_DECLARED = "its declaration lacks the helper {} that its body calls, which only the docs variant shows"
+_UNUSED = "its set-up imports {}, which the correct body does not use, and Go compiles no unused import"
+FLAWS: Mapping[tuple[str, str], str] = {
+    ("Go/10", "tests"): _DECLARED.format("IsPalindrome"),
+    ("Go/32", "tests"): _DECLARED.format("Poly"),
+    ("Go/38", "tests"): _UNUSED.format("math"),
+    ("Go/50", "tests"): _DECLARED.format("EncodeShift"),
+    ("Go/27", "docs"): _UNUSED.format("strings"),
+    ("CPP/38", "tests"): "its declaration repeats the start of its body",
+    **{("Go/95", variant): "its correct body looks at the first keys of a map only, whose order Go makes random"
+       for variant in ("tests", "docs")},
+    **{("CPP/23", variant): 'its tests call strlen with texts in quotes, which is the C library\'s function'
+       for variant in ("tests", "docs")},
+}  # fmt: skip
+"""Why reference programs of HumanEvalPack do not behave, by task id and variant; found by running all of them."""
+
 PROBLEM_FIELDS = ("task_id", "entry_point", "buggy_solution", "canonical_solution", "test", "bug_type")
 
 
@@ -98,6 +114,7 @@ def fix_problem(row: Row, language: Language, *, docs: bool) -> Problem:
         buggy=row["buggy_solution"],
         bug_type=row.get("bug_type", "unknown"),
         extra={name: text for name, text in row.items() if name not in PROBLEM_FIELDS},
+        flaw=FLAWS.get((row["task_id"], "docs" if docs else "tests"), ""),
     )
 
 

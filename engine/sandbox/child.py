@@ -21,10 +21,12 @@ from engine.sandbox import kernel, seccomp, wire
 
 SOURCE_NAME = "<string>"
 _FILES = 64
-LIMITED = (
-    resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE,
-    resource.RLIMIT_NOFILE, resource.RLIMIT_CORE, resource.RLIMIT_STACK,
+_FIXED = (
+    (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, _FILES), (resource.RLIMIT_CORE, 0),
+    (resource.RLIMIT_STACK, 8 << 20),
 )  # fmt: skip
+OF_A_JOB = (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_NPROC)
+"""The limits that each child takes for itself, in the order of their values in a job."""
 
 
 class Silence(io.StringIO):
@@ -51,20 +53,20 @@ class Silence(io.StringIO):
         return False
 
 
-def serve(sock: Any, job: dict[str, Any], filters: list[bytes], seal: bytes | None) -> NoReturn:
+def serve(conversation: Conversation, limits: list[tuple[int, int]], filters: list[seccomp.Filter]) -> NoReturn:
     """Run one job in this (just forked) process and end it; never returns.
 
-    `job` holds `cpu` (seconds), `memory` (bytes above what is mapped already: `base`) and `processes` (0: no limit);
-    `filters` are the child's, `seal` ends opening; with a seal, all are installed when the imports are done.
+    `limits` are resources with their values; `filters` are installed first, unless the conversation has them to install
+    when the imports are done.
     """
     code = 1
     try:
-        _take_limits(job)
-        if seal is None:
-            _install(filters)
-            Conversation(wire.Channel(sock), None).run()
-        else:
-            Conversation(wire.Channel(sock), [seal, *filters]).run()
+        os.setsid()
+        for which, value in limits:
+            resource.setrlimit(which, (value, value))
+        for filter_ in filters:
+            filter_.install()
+        conversation.run()
         code = 0
     except wire.Closed:
         code = 0
@@ -74,29 +76,27 @@ def serve(sock: Any, job: dict[str, Any], filters: list[bytes], seal: bytes | No
         os._exit(code)
 
 
-def _take_limits(job: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):
-        os.setsid()
-    with contextlib.suppress(OSError):
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, 9)
-    values = (job["base"] + job["memory"], int(job["cpu"]) + 2, 0, _FILES, 0, 8 << 20)
-    for which, value in zip(LIMITED, values, strict=True):
+def take_fixed_limits() -> None:
+    """The limits that are the same for every child: files and their sizes, core dumps, stack."""
+    for which, value in _FIXED:
         lower_limit(which, value)
-    if job["processes"]:
-        lower_limit(resource.RLIMIT_NPROC, job["processes"])
 
 
 def lower_limit(which: int, value: int) -> None:
     """Set a soft and hard limit, never above the ones that were inherited."""
-    inherited = [limit for limit in resource.getrlimit(which) if limit != resource.RLIM_INFINITY]
-    value = min([value, *inherited])
+    value = no_more_than_inherited(which, value)
     resource.setrlimit(which, (value, value))
+
+
+def no_more_than_inherited(which: int, value: int) -> int:
+    """A wanted limit, or what this process has where that is lower."""
+    return min([value, *(limit for limit in resource.getrlimit(which) if limit != resource.RLIM_INFINITY)])
 
 
 class Conversation:
     """The child's end of a judgement: load, then calls or tests, in the order in which the judge asks."""
 
-    def __init__(self, channel: wire.Channel, filters: list[bytes] | None) -> None:
+    def __init__(self, channel: wire.Channel, filters: list[seccomp.Filter] | None) -> None:
         self._channel = channel
         self._filters_to_come = filters
         self._globals: dict[str, Any] = {}
@@ -128,7 +128,8 @@ class Conversation:
         if self._filters_to_come is not None:
             _import_ahead(code)
             kernel.set_capabilities()  # nothing is left to be read
-            _install(self._filters_to_come)
+            for filter_ in self._filters_to_come:
+                filter_.install()
         try:
             exec(code, self._globals)
         except BaseException as e:  # noqa: BLE001 - told to the judge
@@ -267,11 +268,6 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "value": lambda target: target,
 }
 _PLAIN = (int, float, str, bytes, tuple, frozenset, type(None))
-
-
-def _install(filters: list[bytes]) -> None:
-    for code in filters:
-        seccomp.install(code)
 
 
 def _import_ahead(code: CodeType) -> None:

@@ -171,4 +171,4 @@ def lock(level: str, seen: View) -> None:
         return
     if level == LANDLOCK or (level == NAMESPACES and kernel.landlock_abi()):
         kernel.landlock(readable=seen.readable, listable=list(seen.folders), writable=["/dev/null"])
-    seccomp.install(seccomp.assemble(seccomp.server_filter(kernel.machine())))
+    seccomp.Filter(seccomp.assemble(seccomp.server_filter(kernel.machine()))).install()

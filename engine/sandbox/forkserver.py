@@ -16,12 +16,12 @@ import resource
 import select
 import signal
 import socket
-import struct
 import sys
 import time
 from typing import Any
 
 from engine.sandbox import child, confine, kernel, seccomp, wire
+from engine.sandbox.control import Job, Report, asked_to_end, receive_job, send_report
 
 PRELUDE_MODULES = (
     "math", "re", "sys", "copy", "datetime", "itertools", "collections", "heapq", "statistics", "functools", "hashlib",
@@ -86,6 +86,7 @@ def prepare(config: dict[str, Any]) -> int:
     sys.argv[:] = [""]
     os.environ.clear()
     confine.lock(level, seen)
+    child.take_fixed_limits()
     pages = int(os.pread(statm, 100, 0).split()[0])
     os.close(statm)
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -124,7 +125,7 @@ def _rehearse() -> None:
             judge.send(message)
             conversation.step()
             judge.receive()
-    for which in child.LIMITED:
+    for which in child.OF_A_JOB:
         resource.setrlimit(which, resource.getrlimit(which))
 
 
@@ -136,32 +137,42 @@ class ForkServer:
         self._dropped = own_uid
         self._level = level
         self._base = base
-        filtered = level != confine.LIMITS
-        self._machine = kernel.machine() if filtered else ""
-        self._filter = seccomp.assemble(seccomp.child_filter(self._machine, _SOME_PID)) if filtered else b""
-        self._seal = seccomp.assemble(seccomp.seal_filter(self._machine)) if level == confine.SEALED else None
+        self._filters: list[seccomp.Filter] = []
+        if level != confine.LIMITS:
+            machine = kernel.machine()
+            if level == confine.SEALED:
+                self._filters.append(seccomp.Filter(seccomp.assemble(seccomp.seal_filter(machine))))
+            code = seccomp.assemble(seccomp.child_filter(machine, _SOME_PID))
+            self._filters.append(seccomp.Filter(code, _SOME_PID))
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
 
     def serve(self) -> None:
         """Fork, watch, report, until the control socket closes."""
-        while True:
-            data, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 4)
-            if not data:
-                return
-            job = json.loads(data)
-            if fds:
-                self._control.send(json.dumps(self._run(job, fds[0])).encode())
+        while (received := receive_job(self._control)) is not None:
+            send_report(self._control, self._run(*received))
 
-    def _run(self, job: dict[str, Any], fd: int) -> dict[str, Any]:
+    def _run(self, job: Job, fd: int) -> Report:
+        # What a child needs is made here: it would have to copy the memory that it is made in.
+        channel = wire.Channel(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd))
+        later = self._level == confine.SEALED
+        conversation = child.Conversation(channel, self._filters if later else None)
+        limits = self._limits(job)
         pid = os.fork()
         if pid == 0:
             self._control.close()
-            job["base"], job["processes"] = self._base, self._processes()
-            own = self._filter.replace(struct.pack("=I", _SOME_PID), struct.pack("=I", os.getpid()))
-            filters = [own] if own else []
-            child.serve(socket.socket(fileno=fd), job, filters, self._seal)
-        os.close(fd)
+            if self._level != confine.NAMESPACES:  # there, all end with process 1
+                kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+            child.serve(conversation, limits, [] if later else self._filters)
+        channel.detach()
         why = self._watch(pid, job)
         return self._end(pid, job, why)
+
+    def _limits(self, job: Job) -> list[tuple[int, int]]:
+        """The limits of a job's child, none above this process's own."""
+        wanted = (self._base + job.memory, int(job.cpu) + 2, self._processes())
+        pairs = zip(child.OF_A_JOB, wanted, strict=True)
+        return [(which, child.no_more_than_inherited(which, value)) for which, value in pairs if value]
 
     def _processes(self) -> int:
         """The most processes and threads for this user id; 0 (no limit) where filters do and others share the id."""
@@ -169,59 +180,48 @@ class ForkServer:
             return _THREADS + sum(_is_ours(entry) for entry in os.listdir("/proc"))  # noqa: PTH208
         return _THREADS if self._level == confine.NAMESPACES or self._dropped else 0
 
-    def _watch(self, pid: int, job: dict[str, Any]) -> str:
-        """Why the child is to end: `asked`, `cpu`, `wall`, `stopped`; or `died` when it ended by itself."""
+    def _watch(self, pid: int, job: Job) -> str:
+        """Why the child is to end: `asked`, `cpu`, `wall`, `stopped`; or `died` when it ended by itself.
+
+        A child that ends closes its channel, so that the judge asks; that it has ended is looked for besides, for one
+        whose channel something else holds open.
+        """
         clock = (~pid << 3) | 2  # the process's CPU clock, which it cannot touch
-        end = time.monotonic() + job["wall"]
-        pidfd = os.pidfd_open(pid)
-        poll = select.poll()
-        poll.register(pidfd, select.POLLIN)
-        poll.register(self._control, select.POLLIN)
-        try:
-            while True:
-                cpu_left = job["cpu"] - time.clock_gettime(clock)
-                wall_left = end - time.monotonic()
-                if cpu_left <= 0 or wall_left <= 0:
-                    return "cpu" if cpu_left <= 0 else "wall"
-                ready = dict(poll.poll(max(1.0, 1000 * min(cpu_left, wall_left, _LOOK_S))))
-                if pidfd in ready:
-                    return "died"
-                if ready and self._asked_to_end(job["id"]):
-                    return "asked"
-                if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT):
-                    return "stopped"
-        finally:
-            os.close(pidfd)
+        end = time.monotonic() + job.wall
+        while True:
+            cpu_left = job.cpu - time.clock_gettime(clock)
+            wall_left = end - time.monotonic()
+            if cpu_left <= 0 or wall_left <= 0:
+                return "cpu" if cpu_left <= 0 else "wall"
+            ready = self._poll.poll(max(1.0, 1000 * min(cpu_left, wall_left, _LOOK_S)))
+            asked = bool(ready) and asked_to_end(self._control, job.number)
+            if asked is None:
+                os._exit(0)
+            changed = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+            if changed is not None:
+                return "stopped" if changed.si_code == os.CLD_STOPPED else "died"
+            if asked:
+                return "asked"
 
-    def _asked_to_end(self, job_id: int) -> bool:
-        data = self._control.recv(1 << 16)
-        if not data:
-            os._exit(0)
-        return bool(json.loads(data).get("end") == job_id)
-
-    def _end(self, pid: int, job: dict[str, Any], why: str) -> dict[str, Any]:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    def _end(self, pid: int, job: Job, why: str) -> Report:
+        if self._level == confine.LIMITS:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         _, status, usage = os.wait4(pid, 0)
         left = self._sweep()
-        return {
-            "id": job["id"],
-            "why": why,
-            "code": os.waitstatus_to_exitcode(status),
-            "cpu": usage.ru_utime + usage.ru_stime,
-            "peak": usage.ru_maxrss * 1024,
-            "left": left,
-        }
+        cpu = usage.ru_utime + usage.ru_stime
+        return Report(job.number, why, os.waitstatus_to_exitcode(status), cpu, usage.ru_maxrss * 1024, left)
 
     def _sweep(self) -> int:
         """End and reap whatever the child left behind; the number of processes."""
         left = 0
         while True:
             if self._level == confine.NAMESPACES:
-                with contextlib.suppress(ProcessLookupError):
+                try:
                     os.kill(-1, signal.SIGKILL)  # process 1 is spared by the kernel
+                except ProcessLookupError:
+                    return left
             elif self._level == confine.LIMITS:
                 _kill_children()
             try:

@@ -122,7 +122,7 @@ def _confine(paths: tuple[str, ...], uid: int, gid: int, unused: int) -> None:
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     os.chdir(SCRATCH)
     os.mkdir("tmp")  # noqa: PTH102
-    seccomp.install(seccomp.assemble(seccomp.toolchain_filter(kernel.machine())))
+    seccomp.Filter(seccomp.assemble(seccomp.toolchain_filter(kernel.machine()))).install()
 
 
 def _run_steps(job: dict[str, Any]) -> list[dict[str, Any]]:
@@ -174,7 +174,7 @@ def _become(step: dict[str, Any], environment: dict[str, str], out: int, err: in
         lower_limit(resource.RLIMIT_CORE, 0)
         lower_limit(resource.RLIMIT_NPROC, step["processes"])
         if step["alone"]:
-            seccomp.install(seccomp.assemble(seccomp.child_filter(kernel.machine(), os.getpid())))
+            seccomp.Filter(seccomp.assemble(seccomp.child_filter(kernel.machine(), os.getpid()))).install()
         os.execve(step["command"][0], step["command"], environment)
     except BaseException as e:  # noqa: BLE001 - told on the command's own stderr
         os.write(2, f"{type(e).__name__}: {e}".encode())

@@ -22,8 +22,9 @@ from engine.errors import SandboxUnavailable
 from engine.protocols import Outcome
 from engine.sandbox import wire
 from engine.sandbox.confine import SEALED
+from engine.sandbox.control import Report
 from engine.sandbox.plan import helper_names, plan, prelude_names
-from engine.sandbox.server import Report, Server, ServerLost
+from engine.sandbox.server import Server, ServerLost
 from engine.sandbox.session import NeedsCandidate
 from engine.sandbox.verdict import judge_apart, judge_beside
 
@@ -106,7 +107,7 @@ class Judge:
             outcome = judge(channel)
         finally:
             channel.close()
-            report = self._server.end(by_us=True)
+            report = self._server.end()
         if outcome is None or outcome.kind == "":
             ended = ended_early(report, job)
             outcome = replace(ended, mode=outcome.mode if outcome else "")

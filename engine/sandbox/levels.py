@@ -96,7 +96,7 @@ def _leaks(server: Server) -> list[str]:
         raise SandboxUnavailable(f"a trial program did not run: {told}") from e
     finally:
         channel.close()
-        server.end(by_us=True)
+        server.end()
 
 
 def _remedy(level: str) -> str:

@@ -7,12 +7,11 @@ import os
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.errors import SandboxUnavailable
-from engine.sandbox import wire
+from engine.sandbox import control, wire
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 START = f"import sys; sys.path.insert(0, {_ROOT!r}); from engine.sandbox import MODULE as m; import json; "
@@ -22,17 +21,6 @@ READY_S = 30.0
 
 class ServerLost(Exception):
     """The fork server ended by itself or does not answer."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """How a child ended: why (`asked`, `died`, `cpu`, `wall`, `stopped`), exit code (or -signal), CPU s, peak bytes."""
-
-    why: str
-    code: int
-    cpu: float
-    peak: int
-    left: int
 
 
 def environment(seed: int) -> dict[str, str]:
@@ -66,7 +54,6 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._jobs = 0
-        self._report: Report | None = None
 
     def start(self) -> None:
         """Start it, unless it runs. Raises SandboxUnavailable with the kernel's answer."""
@@ -78,7 +65,13 @@ class Server:
             self._process = start_helper("forkserver", theirs.fileno(), self._config)
         ours.settimeout(READY_S)
         self._control = ours
-        answer = self._receive()
+        try:
+            data = ours.recv(control.PACKET_MAX)
+        except OSError as e:
+            raise ServerLost(str(e)) from e
+        if not data:
+            raise ServerLost("the fork server is gone")
+        answer = json.loads(data)
         if "error" in answer:
             self.stop()
             raise SandboxUnavailable(str(answer["error"]))
@@ -88,28 +81,27 @@ class Server:
         if self._control is None:
             raise ServerLost("not started")
         self._jobs += 1
-        self._report = None
         ours, theirs = socket.socketpair()
-        job = {"id": self._jobs, "cpu": cpu, "wall": wall, "memory": memory}
         with theirs:
             try:
-                socket.send_fds(self._control, [json.dumps(job).encode()], [theirs.fileno()])
+                control.send_job(self._control, control.Job(self._jobs, cpu, wall, memory), theirs.fileno())
             except OSError as e:
                 ours.close()
                 raise ServerLost(str(e)) from e
         return wire.Channel(ours)
 
-    def end(self, by_us: bool) -> Report:
-        """How the last child ended; with `by_us` it is told to end first. Raises ServerLost."""
+    def end(self) -> control.Report:
+        """End the last child, if it has not ended by itself; how it ended. Raises ServerLost."""
         if self._control is None:
             raise ServerLost("not started")
-        if by_us:
-            try:
-                self._control.send(json.dumps({"end": self._jobs}).encode())
-            except OSError as e:
-                raise ServerLost(str(e)) from e
-        answer = self._receive()
-        return Report(answer["why"], answer["code"], answer["cpu"], answer["peak"], answer["left"])
+        try:
+            control.send_end(self._control, self._jobs)
+            report = control.receive_report(self._control)
+        except OSError as e:
+            raise ServerLost(str(e)) from e
+        if report is None:
+            raise ServerLost("the fork server is gone")
+        return report
 
     def kill(self) -> None:
         """End the fork server at once, from a signal handler: nothing is waited for."""
@@ -125,14 +117,3 @@ class Server:
             self._process.kill()
             self._process.wait()
             self._process = None
-
-    def _receive(self) -> dict[str, Any]:
-        assert self._control is not None
-        try:
-            data = self._control.recv(1 << 16)
-        except OSError as e:
-            raise ServerLost(str(e)) from e
-        if not data:
-            raise ServerLost("the fork server is gone")
-        answer: dict[str, Any] = json.loads(data)
-        return answer

@@ -81,6 +81,10 @@ class Channel:
         """The socket's file descriptor."""
         return self._socket.fileno()
 
+    def detach(self) -> None:
+        """Close this process's copy of this end, which another goes on using."""
+        self._socket.close()
+
     def close(self) -> None:
         """Close this end; whoever waits at either end is told."""
         with contextlib.suppress(OSError):

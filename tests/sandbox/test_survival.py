@@ -43,6 +43,15 @@ def descendants(of: int) -> list[int]:
     return sorted(found - {of})
 
 
+def helpers_of(pid: int, wanted: int, seconds: float = 20.0) -> list[int]:
+    """The processes below one, once there are that many."""
+    until = time.monotonic() + seconds
+    while len(found := descendants(pid)) < wanted and time.monotonic() < until:
+        time.sleep(0.02)
+    assert len(found) >= wanted
+    return found
+
+
 def gone(pids: list[int], seconds: float = 5.0) -> bool:
     """True once none of the processes runs."""
     until = time.monotonic() + seconds
@@ -99,12 +108,12 @@ def test_killed_helpers_lose_no_outcome(level: str) -> None:
 
 def test_closing_ends_what_runs() -> None:
     """Closing in the middle of a program ends every helper; the program's outcome is unavailable, not a failure."""
+    before = descendants(os.getpid())
     sandbox = fresh()
     outcomes: list[Outcome] = []
     thread = threading.Thread(target=lambda: outcomes.append(sandbox.run(SLEEPS, LIMITS)))
     thread.start()
-    time.sleep(0.5)
-    helpers = descendants(os.getpid())
+    helpers = helpers_of(os.getpid(), len(before) + 3)
     sandbox.close()
     thread.join(10)
     assert [o.kind for o in outcomes] == ["unavailable"]
@@ -124,9 +133,7 @@ def test_nothing_outlives_the_program_that_opened_the_sandbox() -> None:
     root = str(Path(__file__).resolve().parents[2])
     with subprocess.Popen([sys.executable, "-c", code, root], stdout=subprocess.PIPE) as host:
         assert host.stdout is not None and host.stdout.readline() == b"open\n"
-        time.sleep(0.3)
-        helpers = descendants(host.pid)
-        assert len(helpers) >= 2
+        helpers = helpers_of(host.pid, 3)
         host.kill()
         assert gone(helpers, seconds=10)
 

@@ -10,7 +10,6 @@ CPU time then, and none can leave anything there for another.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -154,6 +153,8 @@ def _built(go: str, root: str, version: str) -> Path:
 
     Raises ToolchainMissing where it cannot be made. It is built in its place, which is part of the cache's keys.
     """
+    import fcntl  # not on every system that imports this module
+
     name = hashlib.sha256("\0".join((version, root, _ASSERT, _WARM)).encode()).hexdigest()[:16]
     place = home() / "toolchains" / f"go-{name}"
     try:
