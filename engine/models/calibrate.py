@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cache.files import Facts
-from engine.models import llamacpp, sample, schedule
+from engine.models import llamacpp, sample
 from engine.models.decoder import Decoder
 from engine.models.drafting import tokens_per_step
 from engine.models.independence import is_independent
 from engine.models.local import CPU, LocalModel
-from engine.protocols import Request
-from engine.settings import Decoding
 
 
 @dataclass(frozen=True, order=True)
@@ -44,13 +42,12 @@ ACCELERATOR_SHAPES = tuple(
 """The same, on a device that stays bound by memory for longer."""
 
 SECONDS = 6.0
-"""Seconds of computing after which no further shape is measured; with a small model all of them take less."""
+"""Seconds of computing (or four times as many of waiting) after which no further shape is measured."""
 
 GOOD_ENOUGH = 0.9
 """The smallest width with this share of the best speed is taken: less memory, fewer idle slots at a pass's end."""
 
 _START, _LONG, _SLOT_TOKENS = 100, 280, 512
-_REPLY_TOKENS = 24
 _STEPS = 4
 
 
@@ -95,12 +92,13 @@ def _measure(model: LocalModel, shapes: Sequence[Shape]) -> dict[str, Any]:
     usable = [one for one in shapes if model.fits(one.width, before, one.block)]
     usable = [one for one in usable if one.block == 1 or model.decoder.can_take_back] or [Shape(model.decoder.width)]
     speeds: dict[Shape, float] = {}
-    accepted: dict[int, float] = {1: 1.0}
+    texts = [(model.tokenize(asked), model.tokenize(reply)) for asked, reply in sample.replies()]
+    accepted = {block: tokens_per_step(texts, block) for block in {one.block for one in usable}}
     try:
-        model.shape(width=usable[0].width, slot_tokens=_SLOT_TOKENS, block=1)
-        prefill, accepted = _sample(model, prompt, {one.block for one in usable})
+        model.shape(width=usable[0].width, slot_tokens=_SLOT_TOKENS, block=usable[0].block)
+        prefill = _prefill_speed(model, prompt, clock)
         for one in usable:
-            if speeds and clock() - began > SECONDS:
+            if speeds and (clock() - began > SECONDS or time.perf_counter() - started > 4 * SECONDS):
                 break
             model.shape(width=one.width, block=one.block)
             speeds[one] = decode_speed(model.decoder, prompt, clock) * accepted[one.block]
@@ -131,20 +129,10 @@ def _tokens(model: LocalModel) -> tuple[int, ...]:
     return (found * (_SLOT_TOKENS // max(len(found), 1) + 1))[:_SLOT_TOKENS]
 
 
-def _sample(model: LocalModel, prompt: Sequence[int], blocks: set[int]) -> tuple[float, dict[int, float]]:
-    """Prefill speed in tokens per second, and tokens per step by block in a few short replies to the sample."""
-    clock = _clock(model)
+def _prefill_speed(model: LocalModel, prompt: Sequence[int], clock: Callable[[], float]) -> float:
     before = clock()
     model.decoder.prefill(prompt[:_LONG])
-    prefill = _LONG / max(clock() - before, 1e-9)
-    requests = [
-        Request(str(index), model.tokenize(text), decoding, _REPLY_TOKENS, index)
-        for index, text in enumerate(sample.prompts() if blocks != {1} else ())
-        for decoding in (Decoding(), Decoding(0.2))
-    ]
-    prompts = {one.key: one.prompt for one in requests}
-    replies = [(prompts[one.key], one.tokens) for one in schedule.generate(model.decoder, requests)]
-    return prefill, {block: tokens_per_step(replies, block) for block in blocks | {1}}
+    return _LONG / max(clock() - before, 1e-9)
 
 
 def in_order(speeds: Mapping[Shape, float]) -> list[Shape]:

@@ -30,20 +30,14 @@ def model(released: ModelFile) -> Iterator[LocalModel]:
     opened.close()
 
 
-@pytest.fixture(autouse=True)
-def short_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two short replies are enough to see that guesses are counted."""
-    monkeypatch.setattr(calibrate, "_REPLY_TOKENS", 8)
-    monkeypatch.setattr(calibrate.sample, "PROGRAMS", calibrate.sample.PROGRAMS[:1])
-
-
 def test_calibration_measures_once_and_sets_the_shape(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Speeds of the shapes asked for, the independence of the one chosen, kept as a fact; slots keep their length."""
     monkeypatch.setattr(calibrate, "SECONDS", 1000.0)
     facts = MemoryFacts()
     found = calibrate.calibrate(model, facts, shapes=(Shape(8), Shape(4), Shape(4, 4)))
     assert set(found["tokens_per_second"]) == {"8", "4", "4x4"}
-    assert found["tokens_per_step"]["1"] == 1.0 < found["tokens_per_step"]["4"] <= 4.0
+    assert found["tokens_per_step"]["1"] == 1.0
+    assert 2.5 < found["tokens_per_step"]["4"] < 3.3, "as on HumanEvalFix"
     assert found["independent"] == {str(calibrate.shape_of(found)): True}
     assert Shape(model.decoder.width, model.decoder.block) == calibrate.shape_of(found)
     assert model.decoder.slot_tokens == 256
