@@ -41,7 +41,7 @@ def read_any(data: bytes, file: str) -> list[Grid | Records]:
         return [results.read(text, file)]
     if name.endswith((".yaml", ".yml")):
         return [cards.read_yaml(text, file)]
-    if text.startswith("---") and "model-index" in text:
+    if text.startswith("---") and ("model-index" in text or "reference_scores" in text):
         return [cards.read_card(text, file), *(markdown.read(text, file) if _SEPARATOR_ROW.search(text) else ())]
     if "\\begin{" in text and "&" in text:
         return list(latex.read(text, file))

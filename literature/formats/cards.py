@@ -1,4 +1,4 @@
-"""Model cards (`model-index` in a README's front matter) and `.eval_results` files; every scalar stays text."""
+"""Model cards and sieval alignment cards (front matter), and `.eval_results` files; every scalar stays text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,27 @@ from literature.formats.rows import Entry, to_records
 
 
 def read_card(text: str, file: str) -> Records:
-    """Scores of the `model-index` in the front matter of a model card."""
+    """Scores of the `model-index` in a model card's front matter, or of a sieval card's `reference_scores`."""
     end = text.find("\n---", 3)
     data = _load(text[3 : end if end > 0 else None], file, "---")
-    return to_records(_index(data.get("model-index"), file) if isinstance(data, dict) else ())
+    if not isinstance(data, dict):
+        return to_records(())
+    return to_records([*_index(data.get("model-index"), file), *_alignment(data, file)])
+
+
+def _alignment(data: dict[str, Any], file: str) -> Iterator[Entry]:
+    """sieval alignment card: {reference: {source, title}, reference_scores: {model: {task: score}}}."""
+    source = (_text(data, "reference", "source") or _text(data, "reference", "title")).replace(";", ",")
+    scores = data.get("reference_scores")
+    for model, tasks in scores.items() if isinstance(scores, dict) else ():
+        for task, value in tasks.items() if isinstance(tasks, dict) else ():
+            place, note = f"{file}:reference_scores", {"note": _text(data, "reference", "title")}
+            # The card does not say which metric its numbers are of.
+            yield Entry(str(model), str(task), "score", _scalar(value), place, (source,) if source else (), note)
+
+
+def _scalar(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else repr(value)
 
 
 def read_yaml(text: str, file: str) -> Records:

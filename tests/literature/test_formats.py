@@ -178,6 +178,28 @@ model-index:
     assert score.stated["note"] == "greedy, 1 repeat"
 
 
+def test_sieval_alignment_cards(tmp_path: Path) -> None:
+    """reference_scores are the claims, the reference's source their source; a task without a number is listed."""
+    card = """---
+reference:
+  kind: tr
+  source: "arXiv:2401.00001"
+  title: A report
+tolerance: 1.0
+reference_scores:
+  model-7b: {humaneval: 42.10, mbpp: soon}
+  model-1b: {humaneval: 28.0}
+---
+Prose with | bars |
+"""
+    found = read(tmp_path, "stage.md", card)
+    assert [(s.model, s.benchmark, s.value, s.sources) for s in found.scores] == [
+        ("model-7b", "humaneval", "42.10", ("arXiv:2401.00001",)),
+        ("model-1b", "humaneval", "28.0", ("arXiv:2401.00001",)),
+    ]
+    assert [item.text for item in found.unread] == ["soon"]
+
+
 def test_spreadsheets_show_what_the_sheet_shows(tmp_path: Path) -> None:
     """Trailing zeros and percent signs come from the cell's number format."""
     openpyxl = pytest.importorskip("openpyxl")
