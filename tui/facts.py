@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cache.store import StoredGeneration
 from engine import prompts
@@ -25,6 +26,9 @@ from engine.protocols import Benchmark, Problem
 from engine.settings import UNKNOWN, Configuration
 from tui.local import LocalSession
 from tui.parts import Extracted, Parts, Prompt, Read
+
+if TYPE_CHECKING:
+    from tui.doctor import Finding
 
 
 def app_parts(session: LocalSession) -> Parts:
@@ -50,6 +54,7 @@ def app_parts(session: LocalSession) -> Parts:
         write_report=write,
         open_items=lambda run: reporting.open_items(session.store, run),
         asks=lambda run: stated.asks(session.store, run),
+        look=look,
         state=lambda run, key, value: stated.state(session.store, run, key, value),
     )
 
@@ -159,6 +164,20 @@ class RunFacts:
                 found = (str(body.get("eos_token", "")), str(body["card"].get("template_sha256", "")))
                 self._loaded[run, body["model"], body["precision"]] = found
         return self._loaded.get(place, ("", ""))
+
+
+def look() -> Sequence[Finding]:
+    """What this machine can do, by `scoretrace doctor`, whose looking must not change this process."""
+    from tui.doctor import Finding
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tui", "doctor", "--format", "jsonl"], capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    try:
+        return [Finding(**json.loads(line)) for line in done.stdout.splitlines() if line.strip()]
+    except (ValueError, TypeError):
+        raise EngineError(f"the machine could not be looked at: {done.stdout[:200]}; run `scoretrace doctor`") from None
 
 
 def take_generations(file: str, benchmark: str, data: str) -> int:

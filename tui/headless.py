@@ -20,12 +20,16 @@ from tui.lines import parse_map, print_objects
 from tui.local import LocalSession
 from tui.options import study_from_options
 from tui.reading import Literature
+from tui.recent import note
 from tui.study import Study
 
 
 def open_app(options: argparse.Namespace) -> int:
     """The app, on a study file when one is named."""
-    study = studies.read_study(Path(options.study)) if options.study else None
+    study = None
+    if options.study:
+        study = studies.read_study(Path(options.study))
+        note(Path(options.study))
     return _app(study, autostart=False)
 
 

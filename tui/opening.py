@@ -16,6 +16,7 @@ from tui.study import Study
 
 def tables() -> dict[str, Sequence[Command]]:
     """Every screen's commands by its name."""
+    from tui.screens.compare import CompareScreen
     from tui.screens.configuration import ConfigurationScreen
     from tui.screens.findings import FindingsScreen
     from tui.screens.grid import GridScreen
@@ -24,12 +25,13 @@ def tables() -> dict[str, Sequence[Command]]:
     from tui.screens.report import ReportScreen
     from tui.screens.run import RunScreen
     from tui.screens.runs import RunsScreen
+    from tui.screens.table_import import TableImportScreen
 
     return {
         screen.PLACE or screen.__name__: screen.TABLE
         for screen in (
             LiteratureScreen, GridScreen, RunScreen, ReportScreen, RunsScreen, ConfigurationScreen, ProblemScreen,
-            FindingsScreen,
+            FindingsScreen, CompareScreen, TableImportScreen,
         )
     }  # fmt: skip
 

@@ -13,6 +13,7 @@ from engine.settings import Configuration
 
 if TYPE_CHECKING:
     from engine.again import Again
+    from tui.doctor import Finding
     from tui.stated import Ask
 
 
@@ -91,7 +92,7 @@ class Parts:
     `take_generations(file, benchmark, data)` keeps other people's generations as a run and gives its id;
     `preview_report(run)` the report as Markdown; `write_report(run)` writes it and names the files; `open_items(run)`
     the checklist items that the evidence leaves unanswered; `asks(run)` what of them a person can state, and
-    `state(run, key, value)` keeps such an answer.
+    `state(run, key, value)` keeps such an answer; `look()` what this machine can do, which takes seconds.
     """
 
     problem: Callable[[str, str], Problem | None] = _no_problem
@@ -107,3 +108,4 @@ class Parts:
     open_items: Callable[[int], Sequence[str]] = _no_items
     asks: Callable[[int], Sequence[Ask]] = _no_asks
     state: Callable[[int, str, str], None] | None = None
+    look: Callable[[], Sequence[Finding]] | None = None

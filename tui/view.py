@@ -28,7 +28,7 @@ READING: Mapping[str, frozenset[str]] = {
     "grid": frozenset(("left", "right")),
     "run": frozenset(("open", "sort", "group", "filter", "findings", "left", "right", "model", "stream", "detach")),
     "report": frozenset(("refresh",)),
-    "runs": frozenset(("open", "refresh")),
+    "runs": frozenset(("open", "refresh", "machine")),
     "configuration": frozenset(("open", "compare", "beside", "kind", "show", "filter", "next", "previous", "back")),
     "compare": frozenset(("open", "view", "show", "next", "previous", "swap", "back")),
     "problem": frozenset(("right", "left", "next", "previous", "sample", "reference", "back")),
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     session = ViewSession(store_path())
     try:
-        parts = replace(app_parts(session), write_report=None, again=None, take_generations=None, state=None)
+        parts = replace(app_parts(session), write_report=None, again=None, take_generations=None, state=None, look=None)
         run = first_run(session, options.run)
         return run_app(session, None, parts=parts, studies=(embedded(),), view_of=run, view_only=True)
     finally:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 
 from cache.store import Run
 from tui.commands import Command, bindings
+from tui.errand import Errand
+from tui.recent import Recent, note, recent
 from tui.screens.base import BaseScreen, numbered
-from tui.screens.prompt import USER_ERRORS, PromptScreen
+from tui.screens.prompt import USER_ERRORS
 from tui.session import LIVE
 from tui.study import Study, read_study
 from tui.widgets.bars import TextLine
 from tui.widgets.pieces import Piece, cell
 from tui.widgets.rows import RowList
+from tui.widgets.text import Line, TextView
+
+if TYPE_CHECKING:
+    from tui.doctor import Finding
 
 ROLES = {"running": "agree", "finished": "agree", "paused": "open", "created": "open", "queued": "partial"}
 LOOK_SECONDS = 2.0
@@ -35,6 +42,9 @@ class RunsScreen(BaseScreen):
         Command("K", "up", "earlier", "Queue: earlier", "Let the waiting run begin before the one above it.", True),
         Command("J", "down", "later", "Queue: later", "Let the waiting run begin after the one below it.", True),
         Command("D", "remove", "unqueue", "Queue: take out", "Let the run wait no longer; it is kept.", True),
+        Command(
+            "d", "machine", "machine", "Machine: what it can do", "Show every finding of the look at this machine."
+        ),
         Command("u", "refresh", "update", "Runs: update", "Read the list again.", True),
     )
     BINDINGS = bindings(TABLE)
@@ -43,6 +53,10 @@ class RunsScreen(BaseScreen):
         super().__init__()
         self._runs: dict[str, Run] = {}
         self._waiting: list[int] = []
+        self._recent: dict[str, Recent] = {}
+        self._findings: Sequence[Finding] | None = None
+        self._errand: Errand[Sequence[Finding]] | None = None
+        self._whole = False
         self._looked = 0.0
         self._studies: dict[str, Study] = {}
 
@@ -52,6 +66,7 @@ class RunsScreen(BaseScreen):
         yield TextLine(id="hint")
         yield TextLine(id="head", classes="head")
         yield RowList(self._paint, id="list", empty="Nothing yet: o opens a study file, i reads a table of scores.")
+        yield TextView(id="machine")
 
     @property
     def rows(self) -> RowList:
@@ -66,7 +81,9 @@ class RunsScreen(BaseScreen):
         """Read the runs and show them under the studies."""
         super().fill()
         desk = self.root.desk
-        self._studies = {f"study {index}": study for index, study in enumerate(desk.offered)}
+        self._recent = {f"recent {index}": found for index, found in enumerate(recent())}
+        self._studies = {key: found.study for key, found in self._recent.items() if found.study is not None}
+        self._studies |= {f"study {index}": study for index, study in enumerate(desk.offered)}
         try:
             self._read_runs()
         except USER_ERRORS as error:
@@ -84,7 +101,27 @@ class RunsScreen(BaseScreen):
             cell("state", 11, "muted"),
             cell("detail", 30, "muted"),
         )
-        self.rows.show([*self._studies, *self._runs])
+        self._rows()
+        self._look()
+
+    def _rows(self) -> None:
+        self.rows.show([*dict.fromkeys([*self._recent, *self._studies]), *self._runs])
+
+    def _look(self) -> None:
+        """Begin to look at the machine, once."""
+        look = self.root.parts.look
+        if look is not None and self._errand is None and self._findings is None:
+            self._errand = Errand(look)
+        self._show_machine()
+
+    def _show_machine(self) -> None:
+        view = self.query_one("#machine", TextView)
+        lines = machine(self._findings, whole=self._whole) if self._findings is not None else []
+        if self._errand is not None:
+            lines = [[Piece("Looking at what this machine can do.", "muted")]]
+        view.display = bool(lines)
+        view.styles.max_height = "70%" if self._whole else "40%"
+        view.show(lines)
 
     def _read_runs(self) -> None:
         """Those at work, those that wait in their order, the others with the newest first."""
@@ -97,17 +134,32 @@ class RunsScreen(BaseScreen):
         self._looked = time.monotonic()
 
     def tick(self) -> None:
-        """The queue goes forward by itself."""
+        """The queue goes forward by itself; what the look at the machine found is shown when it is there."""
+        if self._errand is not None and self._errand.done:
+            errand, self._errand = self._errand, None
+            try:
+                self._findings = errand.take()
+            except USER_ERRORS as error:
+                self._findings = []
+                self.say(str(error), warning=True)
+            self._show_machine()
         if self._waiting and time.monotonic() - self._looked >= LOOK_SECONDS:
             try:
                 self._read_runs()
             except USER_ERRORS:
                 self._looked = time.monotonic()
-            self.rows.show([*self._studies, *self._runs])
+            self._rows()
 
     def _paint(self, key: str, width: int) -> Sequence[Piece]:
+        if key in self._recent and key not in self._studies:
+            broken = self._recent[key]
+            name = broken.path.name
+            return cell("study", 10, "against"), cell(name, 27), Piece(" "), Piece(broken.problem, "against")
         study = self._studies.get(key)
         if study is not None:
+            if key in self._recent:
+                note = str(self._recent[key].path)
+                return cell("recent", 10, "agree"), cell(study.name, 27, "text bold"), Piece(" "), Piece(note, "muted")
             note = study.note or f"{numbered(len(study.configurations()), 'configuration')}"
             return cell("study", 10, "agree"), cell(study.name, 27, "text bold"), Piece(" "), Piece(note, "muted")
         run = self._runs[key]
@@ -124,7 +176,10 @@ class RunsScreen(BaseScreen):
     # commands
 
     def why_not_open(self) -> str:
-        """There must be a row."""
+        """There must be a row that can be read."""
+        found = self._recent.get(self.rows.key)
+        if found is not None and found.problem:
+            return found.problem
         return "" if self.rows.key else "Nothing to open: o opens a study file, i reads a table of scores."
 
     def do_open(self) -> None:
@@ -133,6 +188,8 @@ class RunsScreen(BaseScreen):
         if study is None:
             self.root.attach_run(self._runs[self.rows.key])
         elif self.root.open_study(study):
+            if self.rows.key in self._recent:
+                note(self._recent[self.rows.key].path)
             self.root.go("literature")
 
     @on(RowList.Opened, "#list")
@@ -140,13 +197,16 @@ class RunsScreen(BaseScreen):
         self.run_command("open")
 
     def do_study(self) -> None:
-        """Ask for a path."""
-        self.app.push_screen(PromptScreen("Open a study", "Path of a study file (TOML)", self._read), self._read_done)
+        """Ask for a file."""
+        from tui.screens.file import FileScreen
+
+        hint = "A study file (TOML): models, a grid, tables of reported scores"
+        self.app.push_screen(FileScreen("Open a study", hint, (".toml",), self._read), self._read_done)
 
     def _read(self, text: str) -> str:
-        from pathlib import Path
-
-        self.root.desk.open_study(read_study(Path(text).expanduser()))
+        path = Path(text).expanduser()
+        self.root.desk.open_study(read_study(path))
+        note(path)
         return self.root.desk.name
 
     def _read_done(self, name: str | None) -> None:
@@ -214,9 +274,34 @@ class RunsScreen(BaseScreen):
             self.say(str(error), warning=True)
         self.fill()
 
+    def why_not_machine(self) -> str:
+        """It must have been looked at."""
+        if self._errand is not None:
+            return "The machine is still being looked at."
+        return "" if self._findings else "Nothing is known of this machine here: `scoretrace doctor` looks at it."
+
+    def do_machine(self) -> None:
+        """Every finding, or those with something to do."""
+        self._whole = not self._whole
+        self._show_machine()
+
     def do_refresh(self) -> None:
         """Read the list again."""
         self.fill()
+
+
+def machine(findings: Sequence[Finding], *, whole: bool) -> list[Line]:
+    """The findings as sentences with their remedy; unless `whole`, only where something is to do."""
+    lines: list[Line] = []
+    for found in findings:
+        if found.state == "ok" and not whole:
+            continue
+        role = {"ok": "agree", "limited": "open"}.get(found.state, "against")
+        lines.append([Piece(f"{found.state:<9}", role), Piece(f"{found.subject}: {found.text}")])
+        if found.remedy:
+            lines.append([Piece("         ", "muted"), Piece(f"to do: {found.remedy}", "muted")])
+    more = "" if whole else f"{sum(found.state == 'ok' for found in findings)} findings are in order; d shows all"
+    return [*lines, [Piece(more, "muted")]] if more and findings else lines
 
 
 def _state(run: Run) -> str:
