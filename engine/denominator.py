@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cache.store import StoredGeneration
 from engine.cells import Cell, Reading, whole_reply
+from engine.failures import CUT_SHORT, NO_CODE, failure_kind
+from engine.scoring import Score
 from engine.settings import Configuration
 
-ERROR = re.compile(r"^(\w+(?:Error|Exception|Iteration|Exit|Interrupt))\b")
+NO_ROOM = "no room"
 
 
 @dataclass(frozen=True)
 class Denominator:
     """Counts of samples: `asked` is problems x samples and never smaller.
 
-    `answered` have a reply; `missing` were never generated, or are not in the file; `truncated` replies ended at their
-    limit; `no_code` left the extraction nothing to take. A sample may be both truncated and without code; all are
-    judged, and counted as failures unless they pass. `kinds` counts failures by `failure_kind`.
+    `answered` have a reply; for `no_room` the prompt was as long as the limit, so that none could be made: a failure;
+    `missing` were never generated, or are not in the file; `truncated` replies ended at their limit; `no_code` left the
+    extraction nothing to take; both are None where the run did not state them. A sample may be both truncated and
+    without code; all are judged, and counted as failures unless they pass. `kinds` counts failures by `failure_kind`.
     """
 
     asked: int
     answered: int
     passed: int
-    truncated: int = 0
-    no_code: int = 0
+    truncated: int | None = 0
+    no_code: int | None = 0
     unavailable: int = 0
+    no_room: int = 0
     kinds: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def missing(self) -> int:
-        """Samples without a reply."""
-        return self.asked - self.answered
+        """Samples without a reply, for which there was room."""
+        return self.asked - self.answered - self.no_room
 
     @property
     def text(self) -> str:
         """`35/164 passed · 160 answered, 4 not generated, 5 cut short, 3 without code`; a range where some are open."""
+        cut, bare = ("unknown" if count is None else count for count in (self.truncated, self.no_code))
         most = self.passed + self.missing + self.unavailable
         score = f"{self.passed}/{self.asked}" if most == self.passed else f"{self.passed}..{most}/{self.asked}"
         parts = [
-            f"{self.answered} answered", f"{self.missing} not generated", f"{self.truncated} cut short",
-            f"{self.no_code} without code", *([f"{self.unavailable} not judged"] if self.unavailable else ()),
+            f"{self.answered} answered", f"{self.missing} not generated", f"{cut} cut short", f"{bare} without code",
+            *([f"{self.no_room} without room for a reply"] if self.no_room else ()),
+            *([f"{self.unavailable} not judged"] if self.unavailable else ()),
         ]  # fmt: skip
         return f"{score} passed · {', '.join(parts)}"
 
@@ -51,7 +56,8 @@ class Denominator:
         """Plain data, for exports and for `--format json`."""
         return {
             "asked": self.asked, "answered": self.answered, "not_generated": self.missing, "passed": self.passed,
-            "truncated": self.truncated, "no_code": self.no_code, "unavailable": self.unavailable,
+            "truncated": self.truncated, "no_code": self.no_code, "no_room": self.no_room,
+            "unavailable": self.unavailable,
             "failures": dict(self.kinds),
         }  # fmt: skip
 
@@ -66,10 +72,13 @@ def count(
     """The counts of one configuration over a benchmark of that many problems."""
     asked = problems * configuration.samples
     kinds: Counter[str] = Counter()
-    answered = passed = truncated = no_code = unavailable = 0
+    answered = passed = truncated = no_code = unavailable = no_room = 0
     for cell in cells:
         stored = generation(cell.key) if cell.key else None
-        answered += stored is not None or cell.kind == "no room"
+        answered += stored is not None and cell.kind != NO_ROOM
+        no_room += cell.kind == NO_ROOM
+        if cell.kind == NO_ROOM:
+            stored = None
         text = whole_reply(configuration, stored) if stored else None
         # A part of a longer reply was cut short too, however the longer one ended.
         cut_short = stored is not None and (stored.stop == "limit" or text is None)
@@ -80,21 +89,24 @@ def count(
         unavailable += cell.kind == "unavailable"
         if cell.kind not in ("passed", "unavailable"):
             kinds[failure_kind(cell.kind, cell.detail, truncated=cut_short, no_code=empty)] += 1
-    return Denominator(asked, answered, passed, truncated, no_code, unavailable, dict(kinds.most_common()))
+    return Denominator(asked, answered, passed, truncated, no_code, unavailable, no_room, dict(kinds.most_common()))
 
 
-def failure_kind(kind: str, detail: str, *, truncated: bool = False, no_code: bool = False) -> str:
-    """Why a program failed, in one word: what the extraction knows first, then the exception's name or the outcome.
+def of_score(score: Score) -> Denominator:
+    """The counts of a score as far as its run stated them; samples that are still to be generated count as missing.
 
-    An assertion of the tests is `assertion`.
+    `kinds` are left empty: the details that they are made of are not part of a score.
     """
-    if no_code:
-        return "no code found"
-    if truncated:
-        return "truncated"
-    if kind == "failed":
-        return "assertion"
-    if kind in ("exception", "syntax error"):
-        found = ERROR.match(detail)
-        return found[1] if found else ("SyntaxError" if kind == "syntax error" else "exception")
-    return kind
+    outcomes = Counter(score.kinds.values())
+    readings = Counter(score.readings.values())
+    no_room = outcomes[NO_ROOM]
+    told = len(score.readings) >= len(score.kinds) - no_room - outcomes["unavailable"]
+    return Denominator(
+        asked=score.asked,
+        answered=len(score.kinds) - no_room,
+        passed=score.passed,
+        truncated=sum(count for name, count in readings.items() if CUT_SHORT in name) if told else None,
+        no_code=sum(count for name, count in readings.items() if NO_CODE in name) if told else None,
+        unavailable=outcomes["unavailable"],
+        no_room=no_room,
+    )

@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from cache.store import Store
 from engine.protocols import Benchmark, Sandbox
 
 PACKAGES = (
@@ -138,6 +139,12 @@ def with_life(
     # What was stored went through JSON, so tuples in the new life would never compare equal.
     plain = json.loads(json.dumps(life, default=str))
     return {"lives": lives if lives and lives[-1] == plain else [*lives, plain]}
+
+
+def record_life(store: Store, run: int, benchmarks: Iterable[Benchmark], sandbox: Sandbox) -> None:
+    """Keep under what circumstances a run is judged: this machine, its benchmarks' files, its sandbox."""
+    key = provenance_key(run)
+    store.put_fact(key, with_life(store.fact(key), benchmarks, sandbox, describe()))
 
 
 def _system() -> str:

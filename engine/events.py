@@ -83,7 +83,11 @@ class Generated:
 
 @dataclass(frozen=True)
 class Judged:
-    """One program of one configuration was judged; `kind` is out of `engine.protocols.OUTCOMES`."""
+    """One program of one configuration was judged; `kind` is out of `engine.protocols.OUTCOMES`.
+
+    `reading` is what the extraction found in the reply, out of `engine.failures.READINGS`; empty where there is no
+    reply, and in runs of versions that did not state it.
+    """
 
     configuration: str
     task_id: str
@@ -92,6 +96,7 @@ class Judged:
     kind: str
     detail: str = ""
     seconds: float = 0.0
+    reading: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from cache.store import StoredGeneration
 from engine.cells import Reading
+from engine.environment import record_life
 from engine.events import ConfigurationFinished, Generated, Noted, Started
+from engine.failures import reading
 from engine.imports.records import COMPLETION, Imported, Sample
 from engine.job import Job
 from engine.judging import Candidate, JudgePool, state_outcome
@@ -55,11 +58,19 @@ def configuration_of(imported: Imported, benchmark: Benchmark) -> Configuration:
     )
 
 
-def job_of(found: Sequence[Imported], benchmark: Benchmark, data: str) -> Job:
-    """The job that an import comes to; model names stand for no file."""
+def job_of(found: Sequence[Imported], benchmark: Benchmark, data: str, origin: Mapping[str, str] | None = None) -> Job:
+    """The job that an import comes to; model names stand for no file. `origin` is `origin_of` the file."""
     configurations = tuple(dict.fromkeys(configuration_of(imported, benchmark) for imported in found))
     models = {c.model: f"{STATE}:{c.model}" for c in configurations}
-    return Job(configurations, models, {benchmark.name: data} if data else {})
+    return Job(configurations, models, {benchmark.name: data} if data else {}, origin=origin or {})
+
+
+def origin_of(path: Path, kind: str = "", results: Path | None = None) -> dict[str, str]:
+    """Where imported replies are from: name and sha256 of the file (none for a folder), kind and results as asked."""
+    told = {"file": path.name, "kind": kind, "results": results.name if results else ""}
+    if path.is_file():
+        told["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return {name: value for name, value in told.items() if value}
 
 
 class Importer:
@@ -68,7 +79,7 @@ class Importer:
     def __init__(self, recorder: Recorder, sandbox: Sandbox, benchmark: Benchmark, jobs: int) -> None:
         self._recorder = recorder
         self._benchmark = benchmark
-        self._level = sandbox.level
+        self._sandbox = sandbox
         self._pool = JudgePool(sandbox, recorder.outcome, jobs)
         self._scores: dict[str, Score] = {}
 
@@ -81,9 +92,10 @@ class Importer:
             passes=0,
             generations=sum(len(imported.samples) for imported in found),
             stored=0,
-            sandbox=self._level,
+            sandbox=self._sandbox.level,
         )
         self._recorder.event(started)
+        record_life(self._recorder.store, self._recorder.run, [self._benchmark], self._sandbox)
         fold_scores([started], self._scores)
         try:
             for imported, configuration in zip(found, configurations, strict=True):
@@ -107,7 +119,8 @@ class Importer:
                 Generated(0, sample.task_id, sample.sample, stored.key, 0, stored.stop, 0.0, reused=True)
             )
             program = self._benchmark.program(problems[sample.task_id], read.program(sample.task_id, sample.text))
-            candidate = Candidate(configuration.id, sample.task_id, sample.sample, stored.key)
+            told = reading(truncated=stored.stop == "limit", no_code=not read.code_found(sample.task_id, sample.text))
+            candidate = Candidate(configuration.id, sample.task_id, sample.sample, stored.key, told)
             self._pool.submit(candidate, program, self._benchmark.limits)
 
     def _agreement(self, imported: Imported, score: Score) -> Agreement:

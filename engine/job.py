@@ -15,7 +15,9 @@ class Job:
     embedded).
 
     `width` 0 means the device's default; `threads` 0 the free cores; `level` "" the best sandbox level there is;
-    `audit` is how many samples are to be recomputed alone once all is judged (`engine.audit`).
+    `origin` says where an imported run's replies are from (`file`, its `sha256`, `kind`, `results`) and which `run` of
+    the same store a re-scored one read; empty for a run of models. `audit` is how many samples are to be recomputed
+    alone once all is judged (`engine.audit`).
     """
 
     configurations: tuple[Configuration, ...]
@@ -25,6 +27,7 @@ class Job:
     threads: int = 0
     level: str = ""
     audit: int = 0
+    origin: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `from_dict` reads it back."""
@@ -36,6 +39,7 @@ class Job:
             "threads": self.threads,
             "level": self.level,
             "audit": self.audit,
+            "origin": dict(self.origin),
         }
 
     @classmethod

@@ -21,12 +21,15 @@ REMEMBERED = 4096
 
 @dataclass(frozen=True)
 class Candidate:
-    """Whose program it is: configuration id, problem, sample, and the key of the generation it was cut from."""
+    """Whose program it is: configuration id, problem, sample, the key of the generation it was cut from, and what the
+    extraction found in that (out of `engine.failures.READINGS`).
+    """
 
     configuration: str
     task_id: str
     sample: int
     key: str
+    reading: str = ""
 
 
 def program_key(program: Program, limits: Limits, identity: str) -> str:
@@ -117,7 +120,7 @@ def state_outcome(
         recorder.put_outcome(outcome)
     event = Judged(
         candidate.configuration, candidate.task_id, candidate.sample, candidate.key,
-        outcome.kind, outcome.detail, outcome.seconds,
+        outcome.kind, outcome.detail, outcome.seconds, candidate.reading,
     )  # fmt: skip
     recorder.event(event)
-    scores[candidate.configuration].add(candidate.task_id, candidate.sample, outcome.kind)
+    scores[candidate.configuration].add(candidate.task_id, candidate.sample, outcome.kind, candidate.reading)

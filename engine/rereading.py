@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from cache.store import Store
+from engine.cells import Reading
 from engine.errors import BenchmarkError, SettingsError, TemplateError
 from engine.events import Event, Generated, Judged, ModelLoaded, Started
-from engine.extraction import extract
 from engine.judging import program_key
 from engine.protocols import Benchmark, Limits, Outcome, Problem, Program, Sandbox
 from engine.settings import Configuration
@@ -118,6 +118,9 @@ class Rereader:
         stored = self._store.generation(event.key)
         if stored is None:
             return Reread(place, event.kind, problem=f"reply {event.key} is not kept")
+        if c.max_length == 0:
+            # Somebody else's reply, of which neither prompt nor limit is known.
+            return stored.text
         self._prompts[where] = stored.n_prompt
         room = c.max_length - stored.n_prompt
         if room <= 0:
@@ -135,10 +138,8 @@ class Rereader:
         eos = self._eos.get((c.model, c.precision), "")
         key = (c.benchmark, c.extraction, c.template, c.prefill, eos, problem.task_id, text)
         if key not in self._programs:
-            candidate = extract(
-                c.extraction, benchmark, problem, c.template, text, prefill=c.prefill, eos_token=eos
-            )  # fmt: skip
-            self._programs[key] = benchmark.program(problem, candidate)
+            reading = Reading(c, benchmark, {problem.task_id: problem}, eos)
+            self._programs[key] = benchmark.program(problem, reading.program(problem.task_id, text))
         return self._programs[key]
 
 

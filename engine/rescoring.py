@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cache.store import StoredOutcome
+from engine import failures
 from engine.cells import Reading, StoredRun, read_run, reading, serves, whole_reply
+from engine.environment import record_life
 from engine.errors import SettingsError
 from engine.events import ConfigurationFinished, Started
 from engine.extraction import extraction_names
@@ -60,7 +62,7 @@ def job_of(run: StoredRun, extractions: Sequence[str]) -> Job:
     if not replies:
         raise SettingsError(f"run {run.id} holds programs and no replies: no other extraction can be applied to them")
     wanted = tuple(replace(c, extraction=name) for c in replies for name in extractions)
-    return replace(run.job, configurations=wanted)
+    return replace(run.job, configurations=wanted, origin={**run.job.origin, "run": str(run.id)})
 
 
 class Rescorer:
@@ -89,6 +91,7 @@ class Rescorer:
             sandbox=self._sandbox.level,
         )
         self._recorder.event(started)
+        record_life(self._recorder.store, self._recorder.run, benchmarks.values(), self._sandbox)
         fold_scores([started], self._scores)
         replies = {replace(c, extraction=""): c for c in sources(source)}
         try:
@@ -121,6 +124,8 @@ class Rescorer:
                 self._pool.settle(candidate, StoredOutcome("", "unavailable", why, "", "", 0.0))
                 continue
             program = read.benchmark.program(read.problems[cell.task_id], read.program(cell.task_id, text))
+            told = failures.reading(truncated=stored.stop == "limit", no_code=not read.code_found(cell.task_id, text))
+            candidate = replace(candidate, reading=told)
             self._pool.submit(candidate, program, read.benchmark.limits)
 
     def _state(self, results: Iterable[tuple[Candidate, StoredOutcome]]) -> None:

@@ -16,7 +16,7 @@ from engine.audit import Auditor
 from engine.chat import keep_template
 from engine.control import Control, Stopped
 from engine.energy import Meter, Watch, energy_key, with_load
-from engine.environment import describe, free_cores, provenance_key, with_life
+from engine.environment import free_cores, record_life
 from engine.errors import BenchmarkError, ModelError, TemplateError
 from engine.events import (
     ConfigurationFailed,
@@ -120,8 +120,7 @@ class Runner:
         self._complete = {id_ for id_, score in self._scores.items() if score.finished}
         self._recorder.event(started)
         self._recorder.flush()
-        store, key = self._recorder.store, provenance_key(self._recorder.run)
-        store.put_fact(key, with_life(store.fact(key), self._benchmarks.values(), sandbox, describe()))
+        record_life(self._recorder.store, self._recorder.run, self._benchmarks.values(), sandbox)
         for benchmark in self._benchmarks.values():
             self._gate(benchmark, sandbox)
 

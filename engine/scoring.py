@@ -85,12 +85,14 @@ class Score:
     judged: list[int] = field(default_factory=list)
     failure: str = ""
     kinds: Kinds = field(init=False)
+    readings: Kinds = field(init=False)
 
     def __post_init__(self) -> None:
         self.passes = self.passes or [0] * len(self.task_ids)
         self.judged = self.judged or [0] * len(self.task_ids)
         self._index = {task_id: i for i, task_id in enumerate(self.task_ids)}
         self.kinds = Kinds(self._index, self.configuration.samples)
+        self.readings = Kinds(self._index, self.configuration.samples)
 
     @property
     def id(self) -> str:
@@ -159,13 +161,18 @@ class Score:
             return f"{self.passed}/{self.asked}"
         return f"{self.passed}..{self.passed + self.asked - self.judged_total}/{self.asked}"
 
-    def add(self, task_id: str, sample: int, kind: str) -> None:
-        """Count one outcome; judging the same sample again replaces what was there (a resumed run repeats itself)."""
+    def add(self, task_id: str, sample: int, kind: str, reading: str = "") -> None:
+        """Count one outcome; judging the same sample again replaces what was there (a resumed run repeats itself).
+
+        `reading` is what the extraction found in the reply, out of `engine.failures.READINGS`; empty where unknown.
+        """
         index = self._index[task_id]
         old = self.kinds.get((task_id, sample))
         self.passes[index] += (kind == "passed") - (old == "passed")
         self.judged[index] += (kind != "unavailable") - (old not in (None, "unavailable"))
         self.kinds.put(task_id, sample, kind)
+        if reading:
+            self.readings.put(task_id, sample, reading)
 
     def pass_at(self, k: int) -> Fraction:
         """Mean pass@k over all problems of a finished score."""
@@ -183,7 +190,7 @@ def fold_scores(events: Iterable[Event], scores: dict[str, Score] | None = None)
                 configuration = Configuration.from_dict(values)
                 scores.setdefault(found, Score(configuration, event.problems[configuration.benchmark]))
         elif isinstance(event, Judged):
-            scores[event.configuration].add(event.task_id, event.sample, event.kind)
+            scores[event.configuration].add(event.task_id, event.sample, event.kind, event.reading)
         elif isinstance(event, ConfigurationFailed):
             scores[event.configuration].failure = event.reason
     return scores

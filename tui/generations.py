@@ -31,7 +31,7 @@ from tui.study import ModelChoice, Study
 def import_generations(options: argparse.Namespace) -> int:
     """Read a file of generations, keep it as a run, judge it here, and say how its verdicts compare with ours."""
     from engine.gate import gate, told
-    from engine.importing import STATE, Importer, job_of
+    from engine.importing import STATE, Importer, job_of, origin_of
     from engine.imports import read_generations
 
     benchmark = open_benchmark(options.benchmark, options.data or None)
@@ -39,7 +39,7 @@ def import_generations(options: argparse.Namespace) -> int:
     results = Path(options.results).expanduser() if options.results else None
     found = read_generations(path, benchmark.problems, options.kind or "", results)
     data = str(Path(options.data).expanduser().absolute()) if options.data else ""
-    job = job_of(found, benchmark, data)
+    job = job_of(found, benchmark, data, origin_of(path, options.kind or "", results))
     with _store() as store, _sandbox() as sandbox:
         run = _create(store, f"imported: {path.name}", job, f"from {path.name}", table=options.table)
         recorder = Recorder(store, run)

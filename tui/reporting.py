@@ -70,6 +70,7 @@ def collect(store: Store, run_id: int, base: Path | None = None) -> ReportInput:
         audit=run_evidence.audit(store, run_id, folded),
         cost=run_evidence.cost(store, run_id, folded),
         problems=tuple(problems),
+        origin=_origin(run),
     )
 
 
@@ -153,6 +154,15 @@ def _configuration(run: Run, score: Score, folded: Folded, prompts: PromptLength
         own_template=score.configuration.template == CHAT,
         failure=score.failure,
     )
+
+
+def _origin(run: Run) -> dict[str, str]:
+    """Where an imported or re-scored run's replies are from, with the name of the benchmark's file."""
+    told = dict(run.job.get("origin") or {})
+    data = next(iter((run.job.get("data") or {}).values()), "")
+    if told and data:
+        told["data"] = Path(data).name
+    return told
 
 
 def _reported(study: Study | None, problems: list[str], base: Path | None) -> tuple[ReportedScore, ...]:

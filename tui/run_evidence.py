@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,8 +11,10 @@ from typing import Any
 
 from cache.store import Store
 from engine.chat import template_key
+from engine.denominator import of_score
 from engine.environment import Environment, provenance_key
 from engine.events import Event, Generated, Judged, ModelLoaded, Noted, ReferenceChecked, Started, from_dict
+from engine.failures import failure_of
 from engine.scoring import Score, fold_scores
 from literature.report.evidence import (
     MEASURED,
@@ -38,13 +41,14 @@ MACHINE = ("operating system", "processor", "cores", "memory", "NVIDIA GPU", "Py
 class Folded:
     """A run's facts in one pass; `pointers` name the event that stated each configuration, benchmark or loading.
 
-    `keys` maps a configuration and (task id, sample) to the reply it read; `replies` a reply's key to (tokens, why it
+    `keys` maps a configuration and (task id, sample) to the reply it read, `failures` to why it did not pass; `replies` a reply's key to (tokens, why it
     ended); `made` the keys of replies that this run made to their seconds; `program_s` sums the programs' CPU seconds;
     `unread` counts events that this version cannot read.
     """
 
     scores: dict[str, Score] = field(default_factory=dict)
     keys: dict[str, dict[tuple[str, int], str]] = field(default_factory=dict)
+    failures: dict[str, dict[tuple[str, int], str]] = field(default_factory=dict)
     replies: dict[str, tuple[int, str]] = field(default_factory=dict)
     made: dict[str, float] = field(default_factory=dict)
     program_s: float = 0.0
@@ -88,6 +92,8 @@ def _apply(found: Folded, event: Event, pointer: str) -> None:
         fold_scores((event,), found.scores)
         found.keys.setdefault(event.configuration, {})[event.task_id, event.sample] = event.key
         found.program_s += event.seconds
+        why = "" if event.kind in ("passed", "unavailable") else failure_of(event.kind, event.detail, event.reading)
+        found.failures.setdefault(event.configuration, {})[event.task_id, event.sample] = sys.intern(why)
     elif isinstance(event, Generated):
         found.replies[event.key] = (event.tokens, event.stop)
         if not event.reused:
@@ -142,6 +148,7 @@ def tally(score: Score, found: Folded, prompts: PromptLengths) -> Tally:
         ended = _ended(score, place, keys.get(place, ""), found, prompts)
         replies += ended is not None
         at_limit += ended is False
+    counts = of_score(score)
     return Tally(
         asked=score.asked,
         judged=score.judged_total,
@@ -151,6 +158,10 @@ def tally(score: Score, found: Folded, prompts: PromptLengths) -> Tally:
         at_limit=at_limit,
         no_room=no_room,
         kinds=dict(sorted(kinds.items())),
+        answered=counts.answered,
+        no_code=counts.no_code,
+        cut_short=counts.truncated,
+        failures=dict(Counter(filter(None, found.failures.get(score.id, {}).values())).most_common()),
     )
 
 
@@ -161,6 +172,8 @@ def _ended(score: Score, place: tuple[str, int], key: str, found: Folded, prompt
     if reply is None or n_prompt is None:
         return None
     tokens, stop = reply
+    if stop == UNKNOWN:
+        return None
     return tokens <= score.configuration.max_length - n_prompt and stop in ("end", "cut")
 
 

@@ -146,7 +146,7 @@ class RunState:
         missing = (event.kind == "unavailable") - (score.kinds.get(place) == "unavailable")
         if missing:
             self.unavailable[event.configuration] = self.unavailable.get(event.configuration, 0) + missing
-        score.add(event.task_id, event.sample, event.kind)
+        score.add(event.task_id, event.sample, event.kind, event.reading)
         self.kept.judged(event)
         self.dirty.add(event.configuration)
 

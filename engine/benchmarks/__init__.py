@@ -38,8 +38,9 @@ def open_benchmark(name: str, data: str | None = None) -> Benchmark:
     """The benchmark of that name.
 
     `data` is the benchmark's JSON Lines or Parquet file (for HumanEvalPack JSON Lines, or a folder that holds
-    python.jsonl and its like); without it the pinned files come from the hub, once, and from its cache later; `quixbugs`
-    and `custom` need a file. `BenchmarkError` when there is no such benchmark, file or network, or when the file has another shape.
+    python.jsonl and its like); without it the pinned files come from the hub, once, and from its cache later;
+    `quixbugs` and `custom` need a file. `BenchmarkError` when there is no such benchmark, file or network, or when the
+    file has another shape.
     """
     if name in MINI:
         return _open_mini(name, data)

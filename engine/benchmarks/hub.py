@@ -120,7 +120,7 @@ PINNED: Mapping[str, Pinned] = {
         },
     ),
 }
-"""Commits, paths and sha256 as public projects record them that pin them; the rows' hashes are those of the originals."""
+"""Commits, paths and sha256 as public projects that pin them record them; rows' hashes are those of the originals."""
 
 
 def fetch(language: str) -> Path:
@@ -183,6 +183,7 @@ def _other(path: Path, what: str, found: str, expected: str, repository: str, re
 def _unreachable(repository: str, revision: str, name: str, error: Exception) -> str:
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return (
-        f"{repository} at {revision[:7]}, {name}: not in the cache and not downloaded ({reason}); connect to the "
-        'network once, set HF_ENDPOINT to a mirror, or give a local copy with --data FILE (in a study file: data = "FILE")'
+        f"{repository} at {revision[:7]}, {name}: not in the cache and not downloaded ({reason}); connect to "
+        "the network once, set HF_ENDPOINT to a mirror, or give a local copy with --data FILE "
+        '(in a study file: data = "FILE")'
     )

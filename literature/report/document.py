@@ -8,11 +8,11 @@ from typing import Any
 
 from literature.identify import identified_scores
 from literature.report.checklist import NO, NO_EVIDENCE, YES, Item, checklist
-from literature.report.commands import STUDY_FILE, rerun_all
+from literature.report.commands import STUDY_FILE, ways
 from literature.report.evidence import HOW_KNOWN, BenchmarkEvidence, Fact, ReportInput
 from literature.report.explained import effect_rows, extraction_rows, identification_rows, identifications
 from literature.report.further import further
-from literature.report.matches import claims, match_rows, misattribution_rows
+from literature.report.matches import claims, match_rows, misattribution_rows, placebo_sentence
 from literature.report.measured import score_rows
 from literature.report.reported import reported_rows
 
@@ -31,6 +31,7 @@ UNSEARCHED = (
 def build(given: ReportInput, made: float) -> dict[str, Any]:
     """The document, ready for JSON (see report.schema.json); `made` is the Unix time that it carries."""
     studies = identifications(given)
+    again = ways(given)
     verdicts = claims(given, identified_scores(studies))
     return {
         "schema": NAME,
@@ -40,7 +41,8 @@ def build(given: ReportInput, made: float) -> dict[str, Any]:
         "title": given.title,
         "question": given.question,
         "study_file": STUDY_FILE,
-        "command": rerun_all(),
+        "command": again[0].command,
+        "again": [{"sentence": way.sentence, "command": way.command} for way in again],
         "run": _run(given),
         "caveats": list(_caveats(given)),
         "how_known": list(HOW_KNOWN),
@@ -49,6 +51,7 @@ def build(given: ReportInput, made: float) -> dict[str, Any]:
         "reported": reported_rows(given),
         "scores": score_rows(given),
         "matches": match_rows(given, verdicts),
+        "placebo": placebo_sentence(given, verdicts),
         "misattribution": misattribution_rows(given, verdicts),
         "identification": identification_rows(given, studies),
         "effects": effect_rows(given),

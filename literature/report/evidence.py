@@ -128,10 +128,12 @@ class BenchmarkEvidence:
 
 @dataclass(frozen=True)
 class Tally:
-    """A configuration's samples: asked for, judged, passed, unavailable, and by kind of outcome.
+    """A configuration's samples: asked for, answered, judged, passed, unavailable, and by kind of outcome.
 
     `replies` is for how many of them it is known how they ended; of those, `at_limit` were still going at the
-    configuration's length limit and `no_room` had none left after the prompt.
+    configuration's length limit and `no_room` had none left after the prompt. `no_code` replies held nothing for the
+    extraction to take, `cut_short` ended at their limit, as the run stated it at judging (None: it did not); `failures`
+    counts why programs did not pass.
     """
 
     asked: int
@@ -142,6 +144,15 @@ class Tally:
     at_limit: int
     no_room: int
     kinds: Mapping[str, int] = field(default_factory=dict)
+    answered: int = 0
+    no_code: int | None = None
+    cut_short: int | None = None
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def not_generated(self) -> int:
+        """Samples for which there is no reply: still to come, failed to be made, or missing from an imported file."""
+        return self.asked - self.answered - self.kinds.get("no room", 0)
 
     @property
     def state(self) -> str:
@@ -215,7 +226,8 @@ class ReportInput:
 
     `study` is the study file's text, written beside the report; `stated` what the user knows and no file shows;
     `environment` what the run recorded of its machine, `here` what the machine says on which the report is made;
-    `problems` what could not be read, one sentence each.
+    `problems` what could not be read, one sentence each. `origin` is empty for a run of models; of an imported run it
+    tells `file`, `sha256`, `kind`, `results` and the benchmark's `data`, of a re-scored one the `run` that it read.
     """
 
     title: str
@@ -236,6 +248,7 @@ class ReportInput:
     audit: tuple[Fact, ...] = ()
     cost: CostEvidence = CostEvidence()
     problems: tuple[str, ...] = ()
+    origin: Mapping[str, str] = field(default_factory=dict)
 
     def model(self, name: str) -> ModelEvidence:
         """A model by the study's name; an empty one when the study does not list it."""

@@ -13,6 +13,8 @@ from literature.setting_effects import SettingEffect, setting_effects
 TOP = 5
 DECIMALS = 2
 EXTRACTION = "extraction"
+WHOLE = ("finished", "imported")
+"""States of a run whose configurations are all judged that can be."""
 
 
 def names_of(given: ReportInput) -> dict[str, list[str]]:
@@ -91,11 +93,17 @@ def _effect(one: SettingEffect) -> dict[str, Any]:
 
 
 def extraction_rows(given: ReportInput) -> list[dict[str, Any]]:
-    """One row per finished configurations that differ in the extraction rule alone: how far the rules lie apart."""
+    """One row per configurations that differ in the extraction rule alone: how far the rules lie apart.
+
+    They are judged on the same number of samples, not always all: replies that an imported file lacks are missing
+    under each rule.
+    """
     groups: dict[tuple[object, ...], list[ConfigurationEvidence]] = {}
-    for c in _measured(given):
+    for c in given.configurations:
+        if not c.tally.judged or (c.state != "finished" and given.run.state not in WHOLE):
+            continue
         rest = tuple(pair for pair in c.measurement.axes.items() if pair[0] != EXTRACTION)
-        groups.setdefault((c.measurement.model, *rest), []).append(c)
+        groups.setdefault((c.measurement.model, c.measurement.benchmark, c.tally.judged, *rest), []).append(c)
     return [_spread(members) for members in groups.values() if len(members) > 1]
 
 
@@ -112,11 +120,32 @@ def _spread(members: list[ConfigurationEvidence]) -> dict[str, Any]:
         "highest": max(counts),
         "percent_lowest": percent_text(min(counts), asked, DECIMALS),
         "percent_highest": percent_text(max(counts), asked, DECIMALS),
+        "sentence": _sentence(members),
         "rules": [
-            {"rule": c.measurement.axes[EXTRACTION], "configuration": c.measurement.id, "passed": c.tally.passed}
+            {
+                "rule": c.measurement.axes[EXTRACTION],
+                "configuration": c.measurement.id,
+                "passed": c.tally.passed,
+                "failures": dict(c.tally.failures),
+            }
             for c in members
         ],
     }
+
+
+def _sentence(members: list[ConfigurationEvidence]) -> str:
+    """How far the best and the worst rule are apart, in samples and points."""
+    best, worst = (choose(members, key=lambda c: c.tally.passed) for choose in (max, min))
+    asked, gap = best.tally.asked, best.tally.passed - worst.tally.passed
+    rules = [c.measurement.axes[EXTRACTION] for c in (worst, best)]
+    missing = asked - best.tally.judged
+    beside = f"; {missing} of {asked} samples are missing under each rule" if missing else ""
+    if not gap:
+        return f"{best.measurement.model}: all extraction rules come to {best.tally.passed}/{asked}{beside}"
+    return (
+        f"{best.measurement.model}: the extraction rule alone moves {worst.tally.passed}/{asked} ({rules[0]}) to "
+        f"{best.tally.passed}/{asked} ({rules[1]}), {percent_text(gap, asked, DECIMALS)} points{beside}"
+    )
 
 
 def _without_rule(label: str, axes: Mapping[str, str]) -> str:

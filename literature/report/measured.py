@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from literature.granularity import percent_text
-from literature.report.commands import rerun_one
+from literature.report.commands import command_of
 from literature.report.evidence import ConfigurationEvidence, ReportInput
 
 DECIMALS = 2
 CSV_COLUMNS = (
     "configuration", "model", "benchmark", "prompt", "header", "decoding", "samples", "seed", "length", "precision",
     "extraction", "state", "problems", "asked", "judged", "passed", "lowest", "highest", "percent", "percent_lowest",
-    "percent_highest", "at_limit", "no_room", "unavailable", "replies", "failure", "command",
+    "percent_highest", "answered", "not_generated", "at_limit", "no_room", "no_code", "unavailable", "replies",
+    "failure", "command",
 )  # fmt: skip
 """Columns of scores.csv; `percent` is empty while samples are open, the bounds stand beside it."""
 
 
 def score_rows(given: ReportInput) -> list[dict[str, Any]]:
     """One row per configuration, in grid order."""
-    return [_row(configuration) for configuration in given.configurations]
+    return [_row(given, configuration) for configuration in given.configurations]
 
 
 def csv_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -27,7 +28,7 @@ def csv_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row["axes"], **{key: value for key, value in row.items() if key != "axes"}} for row in rows]
 
 
-def _row(found: ConfigurationEvidence) -> dict[str, Any]:
+def _row(given: ReportInput, found: ConfigurationEvidence) -> dict[str, Any]:
     tally, measurement = found.tally, found.measurement
     finished = found.state == "finished"
     return {
@@ -41,6 +42,10 @@ def _row(found: ConfigurationEvidence) -> dict[str, Any]:
         "score": _score(found),
         "problems": measurement.problems,
         "asked": tally.asked,
+        "answered": tally.answered,
+        "not_generated": tally.not_generated,
+        "no_code": tally.no_code,
+        "failures": dict(tally.failures),
         "judged": tally.judged,
         "passed": tally.passed,
         "lowest": tally.lowest,
@@ -49,12 +54,12 @@ def _row(found: ConfigurationEvidence) -> dict[str, Any]:
         "percent_lowest": _percent(tally.lowest, tally.asked),
         "percent_highest": _percent(tally.highest, tally.asked),
         "replies": tally.replies,
-        "at_limit": tally.at_limit if tally.replies else None,
+        "at_limit": tally.at_limit if tally.replies else tally.cut_short,
         "no_room": tally.no_room if tally.replies else None,
         "unavailable": tally.unavailable,
         "outcomes": dict(tally.kinds),
         "pointer": found.pointer,
-        "command": rerun_one(measurement.id),
+        "command": command_of(given, found),
     }
 
 

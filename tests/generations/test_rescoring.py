@@ -12,9 +12,9 @@ import pytest
 from cache.store import Store, StoredGeneration
 from engine.benchmarks import open_benchmark
 from engine.cells import opened, read_run, serves, whole_reply
-from engine.denominator import failure_kind
 from engine.errors import SettingsError
 from engine.exports import KINDS, sheets, write
+from engine.failures import failure_kind
 from engine.imports import read_generations
 from engine.protocols import Benchmark
 from engine.recorder import Recorder
