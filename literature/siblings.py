@@ -69,8 +69,9 @@ def _borrowed(done: Sequence[Measurement], known: dict[str, Repeats]) -> dict[st
         if not one.greedy and samples >= 2:
             passes = one.passes if one.id not in known else known[one.id].passes
             rates.setdefault(_near(one), []).append(within_variance(passes, samples))
+    # Agreement in a few samples is not certainty: the variance of one undecided problem is the least that is lent.
     return {
-        one.id: Repeats(within=sum(near) / len(near))
+        one.id: Repeats(within=max(sum(near) / len(near), 0.25 / one.problems))
         for one in done
         if not one.greedy and one.id not in known and one.samples < FEWEST_SAMPLES and (near := rates.get(_near(one)))
     }

@@ -102,6 +102,8 @@ def test_settings_nearby_lend_their_variance(build: Build) -> None:
     ]
     assert siblings(ones)["one"].within == pytest.approx(within_variance(ones[1].passes, 5))
     assert "one" not in siblings([ones[0], ones[2]])
+    sure = [ones[0], build.sampled([0, 5] * 82, 5, id="sure", axes=hot)]
+    assert moments(rerun_of(ones[0], 1, siblings(sure)["one"]))[1] > 0, "a sibling without any spread lends some"
     assert rerun_of(ones[0], 1, siblings(ones)["one"]).identified
 
 
