@@ -112,6 +112,8 @@ def greedy_assumed(count: int, problems: int) -> Rerun:
 
 
 def _normal_bin(offset: float, spread: float) -> float:
+    if not spread:
+        return float(-0.5 < offset <= 0.5)
     scale = spread * math.sqrt(2)
     return 0.5 * (math.erf((offset + 0.5) / scale) - math.erf((offset - 0.5) / scale))
 
