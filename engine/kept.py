@@ -67,7 +67,9 @@ def usable(body: Mapping[str, Any] | None, reader: Pass, source_sha256: str, eng
     if body is None or not source_sha256 or body["source_sha256"] != source_sha256:
         return 0
     numerics = body["numerics"]
-    if engine not in numerics.get("engine", "").split() or (width and str(width) != numerics.get("width")):
+    # A width that is asked for drafts nothing: its block is 1.
+    shape = numerics.get("width"), numerics.get("block", "1")
+    if engine not in numerics.get("engine", "").split() or (width and shape != (str(width), "1")):
         return 0
     long_enough = reader.max_length <= body["max_length"]
     same_cuts = set(reader.extractions) <= set(body["extractions"])

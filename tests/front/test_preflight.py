@@ -121,6 +121,9 @@ def test_a_fixed_width_keeps_replies_of_that_width(store: Store, study: Study) -
     keep(store, study)
     assert estimate(dataclasses.replace(study, width=8), store).stored == 192
     assert estimate(dataclasses.replace(study, width=1), store).stored == 0
+    keep(store, study, block="4")
+    assert estimate(study, store).stored == 192
+    assert estimate(dataclasses.replace(study, width=8), store).stored == 0, "a width asked for drafts nothing"
 
 
 def test_a_changed_model_file_keeps_nothing(store: Store, study: Study) -> None:
