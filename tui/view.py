@@ -25,7 +25,7 @@ READING: Mapping[str, frozenset[str]] = {
         ("literature", "grid", "run", "report", "runs", "problems", "findings", "theme", "palette", "quit")
     ),
     "literature": frozenset(("open", "filter", "sort", "left", "right")),
-    "grid": frozenset(("left", "right")),
+    "grid": frozenset(("left", "right", "needs")),
     "run": frozenset(("open", "sort", "group", "filter", "findings", "left", "right", "model", "stream", "detach")),
     "report": frozenset(("refresh",)),
     "runs": frozenset(("open", "refresh", "machine")),

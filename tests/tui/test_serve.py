@@ -189,7 +189,7 @@ def test_a_view_of_no_store_is_a_sentence(tmp_path):
 
 CHANGING = {
     "literature": {"import", "edit", "add", "remove", "undo", "redo"},
-    "grid": {"toggle", "only", "custom", "preset", "file", "start", "queue"},
+    "grid": {"toggle", "only", "custom", "preset", "file", "start", "queue", "widen"},
     "run": {"pause", "stop", "resume"}, "report": {"write", "answer"},
     "runs": {"study", "import", "resume", "up", "down", "remove"}, "problem": {"again", "copy", "edit"},
     "import": {"choose", "leave", "hold", "save", "back"},

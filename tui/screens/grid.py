@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from textual import on
@@ -13,6 +13,7 @@ from textual.timer import Timer
 from tui.axes import AXES, Axes, Axis
 from tui.commands import Command, bindings
 from tui.errand import Errand
+from tui.needs import needs
 from tui.screens.base import BaseScreen, join, numbered
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen, PromptScreen
 from tui.session import LIVE, Preflight
@@ -38,6 +39,10 @@ class GridScreen(BaseScreen):
         Command("a", "only", "only this", "Grid: only this value", "Switch every other value of the axis off."),
         Command("e", "custom", "add", "Grid: add a value", "Add a value of your own to the axis."),
         Command("p", "preset", "presets", "Grid: presets", "Take a whole grid: reference 60, quick, one, ladders."),
+        Command(
+            "n", "needs", "needs", "Scores: what they need", "What each reported score needs of this grid, or the cost."
+        ),
+        Command("W", "widen", "", "Scores: add what they need", "Add the stated values that the grid lacks.", True),
         Command("f", "file", "model file", "Model: add a file", "Add a model file to the study.", True),
         Command("s", "start", "start", "Run: start", "Start the run in the background; behind one at work it waits."),
         Command(
@@ -56,6 +61,7 @@ class GridScreen(BaseScreen):
         self._errand: Errand[Preflight] | None = None
         self._asked = 0.0
         self._start_wanted = False
+        self.needs = False
 
     def body(self) -> ComposeResult:
         """Axes above the cost."""
@@ -128,6 +134,8 @@ class GridScreen(BaseScreen):
         problem = self.axes.apply(self.root.desk)
         self.rows.refresh()
         self._estimate()
+        if self.needs:
+            self._show_cost()
         if problem:
             self.say(problem, warning=True)
 
@@ -153,14 +161,43 @@ class GridScreen(BaseScreen):
                 self.preflight, self.problem = errand.take(), ""
             except USER_ERRORS as error:
                 self.preflight, self.problem = None, str(error)
-            self.query_one("#cost", TextView).show(self._cost())
+            self._show_cost()
             if self._start_wanted and self._timer is None:
                 self._start_wanted = False
                 self.run_command("start")
-        elif time.monotonic() - self._asked > PATIENCE:
+        elif time.monotonic() - self._asked > PATIENCE and not self.needs:
             self.query_one("#cost", TextView).show(
                 [[Piece("Counting; the benchmark may have to be fetched first.", "muted")]]
             )
+
+    def _show_cost(self) -> None:
+        """The cost, or what the reported scores need."""
+        view = self.query_one("#cost", TextView)
+        view.set_class(self.needs, "-needs")
+        view.show(list(self._needs()) if self.needs else self._cost(), keep=self.needs)
+
+    def _needs(self) -> Iterator[Line]:
+        """One block for each reported score, those that lack something first."""
+        desk = self.root.desk
+        found = needs(desk.study, desk.literature) if desk.study is not None else []
+        if not found:
+            yield [
+                Piece("No reported score of these models is in the tables: i on the literature screen imports some.")
+            ]
+            return
+        lacking = sum(bool(need.missing) for need in found)
+        yield [
+            Piece(
+                f"{numbered(len(found), 'reported score')}, {lacking} with a stated value that the grid lacks",
+                "text bold",
+            )
+        ]
+        for need in sorted(found, key=lambda need: not need.missing):
+            role = "against" if need.missing else "open" if need.silent else "agree"
+            yield [
+                cell(f"{need.model} ", 16, "muted"), cell(need.score.label, 13), Piece(" "), Piece(need.sentence, role),
+                Piece(f"; {need.counts}", "muted"),
+            ]  # fmt: skip
 
     def _cost(self) -> list[Line]:
         found = self.preflight
@@ -270,6 +307,33 @@ class GridScreen(BaseScreen):
             self.rows.go("model")
             self._changed()
             self.say(f"Model {text} added.")
+
+    def do_needs(self) -> None:
+        """What the reported scores need, or the cost again."""
+        self.needs = not self.needs
+        self._show_cost()
+        self.say("tab goes to the text below; n shows the cost again." if self.needs else "")
+
+    def why_not_widen(self) -> str:
+        """Something must be lacking."""
+        desk = self.root.desk
+        missing = desk.study is not None and any(need.missing for need in needs(desk.study, desk.literature))
+        return "" if missing else "The grid has every value that the sources of these models' scores state."
+
+    def do_widen(self) -> None:
+        """Every stated value that can be one; what cannot is said."""
+        desk = self.root.desk
+        assert self.axes is not None and desk.study is not None
+        wanted = dict.fromkeys(pair for need in needs(desk.study, desk.literature) for pair in need.missing)
+        added, refused = [], []
+        for axis, value in wanted:
+            try:
+                added.append(self.axes.add(axis, value))
+            except USER_ERRORS as error:
+                refused.append(str(error))
+        self._changed()
+        said = f"Added {', '.join(added)}." if added else "Nothing was added."
+        self.say(" ".join([said, *refused[:1]]), warning=bool(refused))
 
     def do_preset(self) -> None:
         """Choose a whole grid."""
