@@ -41,7 +41,7 @@ class Stop:
     def sentence(self) -> str:
         """For people; an interval, never a score."""
         span = f"{percent_text(self.low, self.total, 1)}..{percent_text(self.high, self.total, 1)} %"
-        sure = "certain" if self.rule == EXACT_BOUND else f"loses at most {STATED_ERROR:.0%} of true matches"
+        sure = "loses no match" if self.rule == EXACT_BOUND else f"loses at most {STATED_ERROR:.0%} of true matches"
         return f"may stop ({self.rule}, {sure}): ends within {self.low}..{self.high} of {self.total}, {span}; no score"
 
 
