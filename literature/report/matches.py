@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
-from literature.chance import Chance
+from literature.chance import Chance, placebo
+from literature.defaults import candidates
 from literature.matching import KINDS, MATCHING, ClaimVerdict, Match, Misattribution, verdicts
 from literature.report.evidence import ReportInput
 from literature.report.explained import names_of
+from literature.siblings import siblings
 
 SHOWN = 12
 """Configurations listed under a claim in the Markdown; the JSON holds all."""
@@ -28,6 +30,18 @@ def match_rows(given: ReportInput, found: list[ClaimVerdict]) -> list[dict[str, 
     """One row per reported score with every configuration of its model, best match first."""
     labels = _labels(given)
     return [_row(verdict, labels) for verdict in found]
+
+
+def placebo_sentence(given: ReportInput, found: list[ClaimVerdict]) -> str:
+    """How often shifted values would have matched as well; empty where no configuration of a claim is finished."""
+    measured = [c.measurement for c in given.configurations if c.state == "finished" and c.measurement.problems]
+    wanted = {verdict.reported.id: {match.measurement for match in verdict.matches} for verdict in found}
+    pairs = [
+        (verdict.reported, own)
+        for verdict in found
+        if (own := [one for one in measured if one.id in wanted[verdict.reported.id]])
+    ]
+    return placebo(pairs, repeats=siblings(measured)).sentence if pairs else ""
 
 
 def misattribution_rows(given: ReportInput, found: list[ClaimVerdict]) -> list[dict[str, Any]]:
@@ -57,6 +71,8 @@ def _row(verdict: ClaimVerdict, labels: dict[str, str]) -> dict[str, Any]:
         "classes": {kind: tally[kind] for kind in KINDS if tally[kind]},
         "chance": _chance(verdict.chance),
         "not_searched": list(verdict.unsearched),
+        "by_harness_defaults": [candidate.sentence for candidate in candidates(verdict.reported)],
+        "leads": [lead.sentence for lead in verdict.leads],
         "shown": min(SHOWN, len(telling)) if telling else min(1, len(rows)),
         "hidden": max(0, len(telling) - SHOWN),
         "matches": rows,
