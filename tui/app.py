@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 from textual.command import CommandPalette
+from textual.events import Event, Key
+from textual.widgets import Input
 
 from cache.store import Run
 from tui.commands import Command, CommandProvider, bindings
@@ -136,6 +138,13 @@ class ScoretraceApp(Places, App[int]):
             self.call_after_refresh(self.attach_run, self._view_of)
         if problem:
             self.call_after_refresh(self.say, problem, warning=True)
+
+    async def on_event(self, event: Event) -> None:
+        """A character that comes back from a list while a line has the focus was typed faster than the focus moved."""
+        if isinstance(event, Key) and event.is_forwarded and event.is_printable and isinstance(self.focused, Input):
+            self.focused.post_message(Key(event.key, event.character))
+            return
+        await super().on_event(event)
 
     # the clock
 

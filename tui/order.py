@@ -33,10 +33,12 @@ def is_group(key: str) -> bool:
 
 
 def chosen(scores: Mapping[str, Score], keys: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Those whose axis values hold every word."""
+    """Those whose axis values hold every word; a word that is a value means that one: `f16` is not `bf16`."""
+    values = {key: [value.casefold() for value in scores[key].axes.values()] for key in keys}
+    whole = {word for word in words if any(word in found for found in values.values())}
     return [
         key for key in keys
-        if all(word in " ".join(scores[key].axes.values()).casefold() for word in words)
+        if all(word in values[key] if word in whole else word in " ".join(values[key]) for word in words)
     ]  # fmt: skip
 
 

@@ -117,13 +117,17 @@ async def test_sorting_by_nearest_match():
 
 
 async def test_filter_by_axis_values():
-    """Every word must be among the configuration's values."""
+    """Every word must be among the configuration's values; a word that is a value means that one alone."""
     app, _ = running()
     async with app.run_test(size=(80, 24)) as pilot:
         await until_shown(pilot, "48/164")
         await pilot.press("slash")
         await typed(pilot, "q8_0 greedy")
         await settled(pilot, lambda: len(app.screen.query_one("#matrix").keys) == 4, "four rows")
+        app.screen.query_one("#filter").value = "512"
+        await settled(pilot, lambda: len(app.screen.query_one("#matrix").keys) == 8, "eight rows")
+        app.screen.query_one("#filter").value = "51"
+        await settled(pilot, lambda: len(app.screen.query_one("#matrix").keys) == 8, "the same by a part")
         await pilot.press("enter")
         assert app.screen.query_one("#matrix").has_focus
 

@@ -19,6 +19,8 @@ from app_kit import (
     typed,
     until_shown,
 )
+from textual.events import Key
+from textual.keys import _character_to_key as character_to_key
 
 from literature.errors import TableError
 from tui.app import ScoretraceApp
@@ -293,3 +295,21 @@ async def test_long_runs_do_not_slow_the_garbage_collector_down():
             await settled(pilot, lambda: gc.get_freeze_count() > 0, "the facts to be spared")
     finally:
         gc.unfreeze()
+
+
+async def test_keys_faster_than_screens_do_no_harm():
+    """Screens that are left before they were drawn, and a text typed right after the key that asks for it."""
+    study = make_study()
+    app = ScoretraceApp(FakeSession(script(study, [48, 47], state="finished"), study), study, autostart=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "48/164")
+        for key in ("6", "1", "6", "7", "3", "6", "enter", "1", "6", "3", "f", "3", "1"):
+            app.simulate_key(key)
+        await until_shown(pilot, "DeepSeekCoder-Inst (33B)")
+        await pilot.press("3")
+        await until_shown(pilot, "48/164")
+        for text in "/q8_0 1":
+            app.post_message(Key(character_to_key(text), text))
+        await pilot.press("enter")
+        await until_shown(pilot, "8 of 16 configurations shown")
+        assert isinstance(app.screen, RunScreen) and app.screen.text == "q8_0 1"

@@ -45,7 +45,9 @@ class BaseScreen(Commanded, Screen[None]):
         """Title, body, status, keys."""
         yield TitleBar(self.PLACE, {command.action: command.key_text for command in self.root.commands})
         yield from self.body()
-        yield Input(id="filter", placeholder="filter", classes="hidden")
+        box = Input(id="filter", placeholder="filter")
+        box.display = False
+        yield box
         yield StatusLine(id="status")
         yield KeyLine([c for c in (*self.commands, *self.root.key_line, HELP) if not self.barred(c.action)])
 
@@ -55,8 +57,10 @@ class BaseScreen(Commanded, Screen[None]):
 
     def on_mount(self) -> None:
         """Give the widgets the look of the terminal, then fill them."""
-        self.apply_look()
-        self.fill()
+        # A screen that is left before it was ever drawn has no widgets.
+        if self.query(TitleBar):
+            self.apply_look()
+            self.fill()
 
     def on_screen_resume(self) -> None:
         """State may have moved on while another screen was shown."""
@@ -111,14 +115,15 @@ class BaseScreen(Commanded, Screen[None]):
         box = self.query_one("#filter", Input)
         box.placeholder = hint
         box.value = text
-        box.remove_class("hidden")
-        self.query_one("#status").add_class("hidden")
-        box.focus()
+        box.display = True
+        self.query_one("#status").display = False
+        # At once: what is typed in the meantime would be taken for commands.
+        self.set_focus(box)
 
     def close_filter(self) -> None:
         """Back to the list."""
-        self.query_one("#filter").add_class("hidden")
-        self.query_one("#status").remove_class("hidden")
+        self.query_one("#filter").display = False
+        self.query_one("#status").display = True
         self.focus_body()
 
     def focus_body(self) -> None:
@@ -131,7 +136,7 @@ class BaseScreen(Commanded, Screen[None]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter while typing."""
-        if event.input.id == "filter" and not event.input.has_class("hidden"):
+        if event.input.id == "filter" and event.input.display:
             self.filtered(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
