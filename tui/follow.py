@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 
+from engine.denominator import of_score
 from engine.events import (
     ConfigurationFailed,
     ConfigurationFinished,
@@ -125,6 +126,7 @@ def summary(scores: dict[str, Score]) -> list[dict[str, object]]:
         {
             "id": id_, "model": score.model, **score.axes, "passed": score.passed, "judged": score.judged_total,
             "asked": score.asked, "unavailable": score.unavailable, "score": score.text, "failure": score.failure,
+            "denominator": of_score(score).as_dict(),
             "configuration": asdict(score.configuration),
         }
         for id_, score in scores.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,11 +14,13 @@ from cache.paths import store_path
 from cache.store import Store
 from engine.benchmarks import open_benchmark
 from engine.cells import opened, read_run
+from engine.denominator import of_score
 from engine.environment import free_cores
 from engine.exports import sheets, write
 from engine.job import Job
 from engine.protocols import Sandbox
 from engine.recorder import Recorder
+from engine.rescoring import Spread
 from engine.scoring import Score
 from engine.settings import Configuration, Grid
 from tui import cli
@@ -76,10 +78,7 @@ def rescore(options: argparse.Namespace) -> int:
     print_objects(rows, options.format)
     if options.format == "plain":
         for spread in spreads(scores):
-            print(
-                f"\n{spread.model} · {spread.label}: extraction alone moves {spread.worst[1]} ({spread.worst[0]}) to "
-                f"{spread.best[1]} ({spread.best[0]}) of {spread.judged}, {spread.points:.2f} points"
-            )
+            print(f"\n{spread_line(spread)}")
     else:
         for spread in spreads(scores):
             print(f"spread: {asdict(spread)}", file=sys.stderr)
@@ -102,11 +101,22 @@ def export(options: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def denominator_lines(store: Store, run: int) -> Iterator[str]:
-    """For each configuration of a run, what stands under its score."""
-    found = read_run(store, run)
-    for sheet in sheets(store, found, opened(found, open_benchmark)):
-        yield f"{sheet.configuration.label}: {sheet.denominator.text}"
+def denominator_lines(scores: Collection[Score]) -> Iterator[str]:
+    """For each configuration of a run, what stands under its score; then how far apart its extraction rules are."""
+    from engine.rescoring import spreads
+
+    for score in scores:
+        if score.kinds:
+            yield f"{score.model} · {score.configuration.label}: {of_score(score).text}"
+    yield from map(spread_line, spreads(scores))
+
+
+def spread_line(spread: Spread) -> str:
+    """One model's best and worst extraction."""
+    return (
+        f"{spread.model} · {spread.label}: extraction alone moves {spread.worst[1]} ({spread.worst[0]}) to "
+        f"{spread.best[1]} ({spread.best[0]}) of {spread.judged}, {spread.points:.2f} points"
+    )
 
 
 @contextmanager

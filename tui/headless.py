@@ -110,12 +110,15 @@ def _run(
 
 def _watch(session: LocalSession, study: Study, form: str, expect: Mapping[str, int], report: str) -> int:
     literature = _literature(study)
+    from tui.generations import denominator_lines
+
     follower = Follower(form, _matcher(study, literature))
     status = follow(session, follower)
     if form == "json":
         print_objects(summary(follower.scores), "json")
     if form == "plain":
-        _print_denominators(session)
+        for line in denominator_lines(follower.scores.values()):
+            print(line)
         _print_claims(study, literature, follower.scores)
     if report and session.run is not None:
         _write_report(session, session.run, Path(report))
@@ -130,14 +133,6 @@ def _watch(session: LocalSession, study: Study, form: str, expect: Mapping[str, 
         print(f"scoretrace: stopped; go on with: scoretrace run --resume {session.run}", file=sys.stderr)
         return cli.INTERRUPTED
     return max(_judge_expectations(expect, follower.scores), _judge_audit(session))
-
-
-def _print_denominators(session: LocalSession) -> None:
-    from tui.generations import denominator_lines
-
-    if session.run is not None:
-        for line in denominator_lines(session.store, session.run):
-            print(line)
 
 
 def _expectations(pairs: Sequence[str]) -> dict[str, int]:

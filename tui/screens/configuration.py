@@ -9,6 +9,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 
+from engine.denominator import of_score
 from tui.beside import Side
 from tui.commands import Command, bindings
 from tui.findings import compared
@@ -60,6 +61,7 @@ class ConfigurationScreen(BaseScreen):
     def body(self) -> ComposeResult:
         """What it is, what it is compared with, the problems."""
         yield TextLine(id="what")
+        yield StatusLine(id="counts")
         yield StatusLine(id="against")
         yield TextLine(id="head", classes="head")
         yield RowList(self._paint, id="problems", empty="No problem to show: f shows others.")
@@ -85,6 +87,7 @@ class ConfigurationScreen(BaseScreen):
             Piece(score.configuration.label),
             Piece(f"   {score.text}", "agree bold"),
         )
+        self.query_one("#counts", StatusLine).show(Piece(f" {of_score(score).text}", "muted"))
         self.query_one("#against", StatusLine).show(*self._against())
         self.query_one("#head", TextLine).show(
             cell("  problem", 17, "muted"), cell("outcome", 15, "muted"), cell("tokens", 7, "muted", right=True),
