@@ -20,6 +20,7 @@ VERSION = "splitmix64/1"
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _BLOCK = 512
+_REACH = 16.0
 
 
 def _mix(state: int) -> int:
@@ -50,32 +51,67 @@ def nucleus(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[
     top_k keeps every token that ties with the k-th, then top_p the smallest set whose share of what is left is at
     least top_p; never fewer than one token.
     """
-    below = row / np.float32(decoding.temperature)
-    below -= below.max()
-    # Below e^-80 float32 turns subnormal, which is slow and, next to a best weight of 1, changes nothing.
-    weights = np.maximum(below, np.float32(-80))
-    np.exp(weights, out=weights)
     top_k = decoding.top_k if 0 < decoding.top_k < len(row) else 0
     if not top_k and decoding.top_p >= 1.0:
-        return np.arange(len(row)), weights
-    total = 0.0 if top_k else float(np.sum(weights, dtype=np.float64))
+        return np.arange(len(row)), _weights(row, decoding)
+    tokens, below = _near(row, decoding)
+    weights = np.exp(below)
+    low = float(np.sum(weights, dtype=np.float64))
+    rest = len(row) - len(tokens)
+    total: float | None = None if rest else low
     # The nucleus nearly always lies within a few logits of the best: sort those, and widen only when they fall short.
-    for reach in (4.0, 8.0, 16.0, np.inf):
+    for reach in (4.0, 8.0, _REACH, np.inf):
+        if reach > _REACH and rest:
+            tokens, weights = np.arange(len(row)), _weights(row, decoding)
+            below, rest = _below(row, decoding), 0
         near = np.flatnonzero(below >= np.float32(-reach))
-        if top_k and len(near) < top_k and len(near) < len(row):
+        if top_k and len(near) < top_k and reach < np.inf:
             continue
         order = near[np.argsort(-below[near], kind="stable")]
         if top_k:
             order = order[: _last_tie(below[order], top_k)]
             total = float(np.sum(weights[order], dtype=np.float64))
-        cumulative = np.cumsum(weights[order], dtype=np.float64)
-        if top_k or cumulative[-1] >= decoding.top_p * total or reach == np.inf:
+        if decoding.top_p >= 1.0:
             break
-    if decoding.top_p >= 1.0:
-        return order, weights[order]
-    count = int(np.searchsorted(cumulative, decoding.top_p * total, side="left")) + 1
-    kept = order[: min(count, len(order))]
-    return kept, weights[kept]
+        cumulative = np.cumsum(weights[order], dtype=np.float64)
+        if total is None and _undecided(cumulative, decoding.top_p, low, rest):
+            total = float(np.sum(_weights(row, decoding), dtype=np.float64))
+        wanted = decoding.top_p * (low if total is None else total)
+        if top_k or cumulative[-1] >= wanted or reach == np.inf:
+            order = order[: int(np.searchsorted(cumulative, wanted, side="left")) + 1]
+            break
+    return tokens[order], weights[order]
+
+
+def _below(row: Logits, decoding: Decoding) -> Logits:
+    """How far each logit, over the temperature, lies below the best: 0 and less."""
+    below = row / np.float32(decoding.temperature)
+    below -= below.max()
+    return below
+
+
+def _weights(row: Logits, decoding: Decoding) -> Logits:
+    """Weights of all tokens, 1 for the best."""
+    # Below e^-80 float32 turns subnormal, which is slow and, next to a best weight of 1, changes nothing.
+    weights = np.maximum(_below(row, decoding), np.float32(-80))
+    return np.exp(weights, out=weights)
+
+
+def _near(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], Logits]:
+    """Tokens at most `_REACH` below the best (and hardly any others), and how far below: the same bits as `_below`."""
+    best, temperature = row.max(), np.float32(decoding.temperature)
+    tokens = np.flatnonzero(row >= best - np.float32(1.001 * _REACH) * temperature)
+    return tokens, row[tokens] / temperature - best / temperature
+
+
+def _undecided(cumulative: NDArray[np.float64], top_p: float, low: float, rest: int) -> bool:
+    """True when the sum of all weights, known to lie between two bounds, decides where the nucleus ends.
+
+    `low` is the sum without `rest` tokens, each of which weighs less than e^-16; both bounds leave room for rounding.
+    """
+    high = low + rest * np.exp(-_REACH)
+    first, last = np.searchsorted(cumulative, [top_p * low * (1 - 1e-9), top_p * high * (1 + 1e-9)], side="left")
+    return bool(first != last)
 
 
 def _draw(weights: NDArray[np.float32], share: float) -> int:

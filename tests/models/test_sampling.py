@@ -51,6 +51,46 @@ def test_the_nucleus_is_the_smallest_set_that_reaches_top_p(seed: int, t: float,
     assert len(found ^ _by_definition(row, decoding)) <= (2 if top_p < 1 else 0)
 
 
+def _over_all(row: NDArray[np.float32], decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """The same arithmetic without any shortcut: every weight, one sort, one sum."""
+    below = row / np.float32(decoding.temperature)
+    below -= below.max()
+    weights = np.exp(np.maximum(below, np.float32(-80)))
+    order = np.argsort(-below, kind="stable")
+    total = float(np.sum(weights, dtype=np.float64))
+    if 0 < decoding.top_k < len(row):
+        order = order[: int(np.searchsorted(-below[order], -below[order][decoding.top_k - 1], side="right"))]
+        total = float(np.sum(weights[order], dtype=np.float64))
+    if decoding.top_p < 1.0:
+        cumulative = np.cumsum(weights[order], dtype=np.float64)
+        order = order[: int(np.searchsorted(cumulative, decoding.top_p * total, side="left")) + 1]
+    return order, weights[order]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([0.1, 0.2, 0.8, 1.0, 3.0]),
+    st.sampled_from([0.1, 0.5, 0.9, 0.95, 0.999]),
+    st.sampled_from([0, 1, 5, 40]),
+    st.sampled_from([0.0, 0.3, 2.0, 5.0]),
+    st.sampled_from([0.0, 6.0, 14.0, 30.0]),
+)
+def test_not_looking_at_every_token_changes_no_bit(
+    seed: int, t: float, top_p: float, top_k: int, spread: float, lead: float
+) -> None:
+    """Flat, wide and peaked rows, some with forbidden tokens: ids, weights and so every draw as over the whole row."""
+    row = _row(seed, 3000, spread)
+    row[seed % 7 :: 500] += np.float32(lead)
+    if seed % 3 == 0:
+        row[::11] = -np.inf
+    decoding = Decoding(t, top_p, top_k)
+    tokens, weights = nucleus(row, decoding)
+    all_tokens, all_weights = _over_all(row, decoding)
+    assert tokens.tolist() == all_tokens.tolist()
+    assert weights.tobytes() == all_weights.tobytes()
+
+
 def test_flat_logits_fall_back_to_the_full_sort() -> None:
     """With equal logits, half of the tokens make up half of the mass, lowest ids first."""
     tokens, weights = nucleus(np.zeros(1000, dtype=np.float32), Decoding(1.0, 0.5))
