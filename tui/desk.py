@@ -43,6 +43,8 @@ class Desk:
         self.matches = Matches()
         self.status = Status("none")
         self.behind = False
+        self.run_study = ""
+        """The name of the study that the watched run is of."""
         self._by_entry: tuple[int, dict[str, list[str]]] = (-1, {})
 
     # study and literature
@@ -82,13 +84,13 @@ class Desk:
         count = self.literature.add(name)
         if name not in self._bases:
             self._bases.append(name)
-        self._show_tables()
+        self._changed_tables()
         return count
 
     def take_in(self, scores: Sequence[ReportedScore], what: str) -> int:
         """Put scores into the study's own table; how many are new."""
         count = self.own.add(scores, what)
-        self._show_tables()
+        self._changed_tables()
         return count
 
     def correct(self, old: ReportedScore, new: ReportedScore | None) -> None:
@@ -96,13 +98,19 @@ class Desk:
         tables = self.literature.names
         table = next((name for name in tables if old.id in {score.id for score in self.literature.scores(name)}), "")
         self.own.correct(table, self.literature.scores(table), old, new)
-        self._show_tables()
+        self._changed_tables()
 
     def undo(self, *, redo: bool = False) -> str:
         """Take the last change of the own table back, or make it again; what it was, empty when there is none."""
         what = self.own.redo() if redo else self.own.undo()
-        self._show_tables()
+        self._changed_tables()
         return what
+
+    def _changed_tables(self) -> None:
+        """Show them; the report of the run that is watched is to read them too."""
+        self._show_tables()
+        if self.study is not None and self.attached and self.run_study == self.study.name:
+            self.session.amend(self.study.tables)
 
     def _show_tables(self) -> list[LiteratureError]:
         """The tables that are not read in the own one, then the own one; what failed."""
@@ -187,6 +195,7 @@ class Desk:
         """Start a run of the study."""
         assert self.study is not None
         run = self.session.start(self.study)
+        self.run_study = self.study.name
         self._fresh()
         return run
 
@@ -199,6 +208,7 @@ class Desk:
         """Watch a run; its own study is opened."""
         study = loads(run.study, f"run {run.id}") if run.study else None
         self.session.attach(run.id)
+        self.run_study = study.name if study is not None else ""
         self._fresh()
         if study is not None:
             self.open_study(study)

@@ -44,6 +44,7 @@ def job_of(study: Study, only: Sequence[str] = ()) -> Job:
         models={model.name: model.file for model in study.models},
         data={name: study.data for name in study.grid.benchmark if study.data},
         width=study.width,
+        shapes={model.name: model.shapes for model in study.models if model.shapes},
         audit=study.audit,
     )
 
@@ -115,6 +116,14 @@ class LocalSession:
         from tui.queue import Queue
 
         Queue(self._store).take_out(run)
+
+    def amend(self, tables: Sequence[str]) -> None:
+        """Let the attached run's study name these tables."""
+        run = self._attached()
+        text = self._store.run(run).study
+        if text:
+            study = studies.loads(text, f"run {run}")
+            self._store.set_study(run, studies.dumps(replace(study, tables=tuple(tables))))
 
     def attach(self, run: int) -> None:
         """Watch a run from its first event on."""

@@ -89,6 +89,10 @@ class Session(Protocol):
         """Let a run wait no longer; it is kept, and can be resumed."""
         ...
 
+    def amend(self, tables: Sequence[str]) -> None:
+        """Let the attached run's study name these tables, so that its report reads the corrected scores."""
+        ...
+
     def attach(self, run: int) -> None:
         """Watch a run from its first event on."""
         ...

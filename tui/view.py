@@ -60,6 +60,10 @@ class ViewSession(LocalSession):
         """Refused."""
         raise ViewOnlyError(REFUSED)
 
+    def amend(self, tables: Sequence[str]) -> None:
+        """Refused."""
+        raise ViewOnlyError(REFUSED)
+
     def move(self, run: int, step: int) -> None:
         """Refused."""
         raise ViewOnlyError(REFUSED)

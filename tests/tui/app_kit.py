@@ -178,6 +178,10 @@ class FakeSession:
         self.waiting.remove(run)
         self.kept = [replace(found, state="stopped") if found.id == run else found for found in self.kept]
 
+    def amend(self, tables: Sequence[str]) -> None:
+        """Record it."""
+        self.asked.append(f"amend {len(tables)}")
+
     def attach(self, run: int) -> None:
         """Replay from the first event."""
         self.asked.append(f"attach {run}")

@@ -93,7 +93,7 @@ async def test_what_the_machine_lacks_stands_below_with_its_remedy():
         await until_shown(pilot, "to do: programs need another machine")
         text = shown(app)
         assert "limited  GPU: this build of llama.cpp offers none" in text and "Linux, 2 cores" not in text
-        assert "1 findings are in order" in text and "bugfix-mini" in text and "run 7" in text
+        assert "1 finding without anything to do" in text and "bugfix-mini" in text and "run 7" in text
         await pilot.press("d")
         await until_shown(pilot, "ok       machine: Linux, 2 cores")
 

@@ -12,6 +12,8 @@ from tui.desk import Desk
 from tui.errors import TypedError
 from tui.own_table import own_path, read_score, read_states, shown_name, write_states
 from tui.reading import Literature
+from tui.reporting import collect
+from tui.study import dumps, loads
 
 
 def desk_of(**changes):
@@ -146,3 +148,21 @@ def test_shipped_names_and_paths():
     """The place of a score names the file that it came from."""
     assert shown_name("humanevalfix") == "humanevalfix.csv"
     assert shown_name("/x/own.csv") == "/x/own.csv"
+
+
+def test_the_report_of_the_watched_run_reads_the_corrected_scores(tmp_path):
+    """Its study names the own table from then on, and the shipped one again when the change is taken back."""
+    from tui.local import LocalSession, job_of
+
+    session = LocalSession(tmp_path / "store.sqlite")
+    study = make_study()
+    run = session.store.create_run(study.name, dumps(study), job_of(study).as_dict())
+    desk = Desk(session, None)
+    desk.attach(session.store.run(run))
+    old = the_score(desk)
+    desk.correct(old, read_score(old.model, old.benchmark, old.metric, "49.8", "27", ""))
+    reported = [score.value for score in collect(session.store, run).reported]
+    assert "49.8" in reported and "48.9" not in reported
+    desk.undo()
+    assert loads(session.store.run(run).study).tables == ("humanevalfix",)
+    session.close()

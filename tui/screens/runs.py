@@ -300,7 +300,8 @@ def machine(findings: Sequence[Finding], *, whole: bool) -> list[Line]:
         lines.append([Piece(f"{found.state:<9}", role), Piece(f"{found.subject}: {found.text}")])
         if found.remedy:
             lines.append([Piece("         ", "muted"), Piece(f"to do: {found.remedy}", "muted")])
-    more = "" if whole else f"{sum(found.state == 'ok' for found in findings)} findings are in order; d shows all"
+    good = sum(found.state == "ok" for found in findings)
+    more = "" if whole else f"{numbered(good, 'finding')} without anything to do; d shows all"
     return [*lines, [Piece(more, "muted")]] if more and findings else lines
 
 

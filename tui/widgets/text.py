@@ -54,6 +54,14 @@ class TextView(ScrollView, can_focus=True):
         if not keep:
             self.scroll_to(y=0, animate=False)
 
+    def reveal(self, index: int) -> None:
+        """Scroll so that a line, as it was given, stands at the top unless it is in view already."""
+        if self._width <= 0:
+            return
+        place = sum(len(wrap(found, self._width)) for found in self._lines[:index])
+        if not self.scroll_offset.y <= place < self.scroll_offset.y + self.size.height:
+            self.scroll_to(y=place, animate=False)
+
     def on_resize(self) -> None:
         """Another width, other lines."""
         if self.scrollable_content_region.width != self._width:
