@@ -24,6 +24,7 @@ DISPERSIONS, FEWEST_RUNS = tuple(2.0**step for step in range(8)), 3
 # E[p(1-p)] of Beta(0.5, 1), a T=0.8 run of a middling model; published T=0.2 pairs give .024 to .065.
 WIDEST_WITHIN = 0.133
 FEWEST_SAMPLES = 5
+NO_MASS = 1e-14
 
 
 @dataclass(frozen=True)
@@ -207,9 +208,13 @@ def sampled_measured(passes: tuple[int, ...], samples: int, again: int, totals: 
         share * np.exp(-0.5 * (spread + variance) * squares)
         for share, variance in shocks(totals, len(passes), samples, again, within)
     ]
-    mass = np.clip(np.fft.irfft(spectrum * sum(for_shocks), length)[: total + 1], 0.0, None)
+    mass = np.fft.irfft(spectrum * sum(for_shocks), length)[: total + 1]
+    # The transform leaves rounding errors of about 1e-17 far out: they are no probability, and would fill the memory.
+    inside = np.flatnonzero(mass > NO_MASS)
+    first, last = int(inside[0]), int(inside[-1])
     note = f"{samples} samples per problem, beta prior ({a:.2g}, {b:.2g}) fitted to them"
-    return from_mass(mass.tolist(), 0, len(passes), again, MEASURED, note + _seed_note(totals))
+    kept = np.clip(mass[first : last + 1], 0.0, None).tolist()
+    return from_mass(kept, first, len(passes), again, MEASURED, note + _seed_note(totals))
 
 
 def shocks(totals: Sequence[int], problems: int, samples: int, again: int, within: float) -> list[tuple[float, float]]:

@@ -189,3 +189,10 @@ def stated(score: ReportedScore) -> str:
         words.append(f"n={samples}")
     words += [f"{_AXES.get(axis, axis)} {value}" for axis, value in said.items() if value]
     return "states " + ", ".join(words) if words else "no settings stated"
+
+
+def left_open(score: ReportedScore) -> list[str]:
+    """What the harness that a source names does with the settings it leaves open: ours, never the source's words."""
+    from literature.defaults import candidates
+
+    return [candidate.sentence for candidate in candidates(score)]

@@ -12,7 +12,7 @@ from textual.containers import Container
 from literature.records import ReportedScore
 from tui.commands import Command, bindings
 from tui.errors import TypedError
-from tui.reading import Entry, arithmetic, size_of, stated
+from tui.reading import Entry, arithmetic, left_open, size_of, stated
 from tui.rows_filter import HINT, SORTS, off_grid, ordered, parse_filter
 from tui.screens.base import BaseScreen, join, numbered
 from tui.screens.form import FormScreen
@@ -76,6 +76,8 @@ class LiteratureScreen(BaseScreen):
         self.rows.show(list(self._entries))
         self._head()
         self._details()
+        if self.value:
+            self._reveal()
         if self.said in ("", self._summed):
             self._sum()
 
@@ -179,6 +181,12 @@ class LiteratureScreen(BaseScreen):
         entry = self._entries.get(self.rows.key)
         self.query_one("#details", TextView).show(list(self._describe(entry)) if entry else [], keep=keep)
 
+    def _reveal(self) -> None:
+        """Bring the marked value's line into view."""
+        view = self.query_one("#details", TextView)
+        places = (index for index, line in enumerate(view.lines) if line and line[0].text == "▸")
+        view.reveal(next(places, 0))
+
     def _describe(self, entry: Entry) -> Iterator[Line]:
         size = size_of(entry.benchmark)
         yield [
@@ -209,6 +217,8 @@ class LiteratureScreen(BaseScreen):
             line.append(Piece(arithmetic(score, size)))
         line.append(Piece(f"; {stated(score)}", "muted"))
         yield line
+        for sentence in left_open(score) if marked else ():
+            yield [Piece(f"    {sentence}", "muted")]
         found = self.root.desk.best(entry, score)
         if found is not None:
             glyph, role = self.root.mark(found.kind)
@@ -223,6 +233,8 @@ class LiteratureScreen(BaseScreen):
             yield [Piece("    "), Piece(verdict.kind, "text bold"), Piece(f": {verdict.sentence}")]
             for other in verdict.misattributions:
                 yield [Piece("    "), Piece(other.sentence, "open")]
+            for lead in verdict.leads:
+                yield [Piece(f"    a lead, not a finding: {lead.sentence}", "muted")]
 
     # commands
 
@@ -274,6 +286,7 @@ class LiteratureScreen(BaseScreen):
         entry = self._entries[self.rows.key]
         self.value = max(0, min(len(entry.scores) - 1, self._marked(entry) + step))
         self._details(keep=True)
+        self._reveal()
         score = self._score()
         self.say(f"{score.label}: e corrects it, D takes it away.")
 
