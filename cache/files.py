@@ -9,13 +9,13 @@ import os
 import re
 import shutil
 import socket
-import tempfile
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from cache.atomic import whole_file
 from cache.errors import FileError
 from cache.gguf import read_header
 from cache.paths import models_folder
@@ -162,26 +162,16 @@ def write_whole(target: Path, expected_bytes: int, write: Callable[[Path], None]
     `FileError` when the disk has no room for `expected_bytes`, or fills up on the way.
     """
     folder = target.parent
-    temporary: Path | None = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
         if free < expected_bytes:
             raise OSError(errno.ENOSPC, f"{gigabytes(expected_bytes)} needed, {gigabytes(free)} free")
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=folder)
-        os.close(handle)
-        temporary = Path(name)
-        write(temporary)
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(target)
-        temporary = None
+        with whole_file(target) as part:
+            write(part)
     except OSError as error:
         remedy = "free disk space, or move the data folder with SCORETRACE_HOME"
         raise FileError(f"cannot write {target}: {error.strerror or error}; {remedy}") from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 def gigabytes(size: float) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cache.atomic import whole_file
 from tui.errors import BundleError
 
 SCHEMA, VERSION = "scoretrace-bundle", 1
@@ -61,18 +62,15 @@ def write(path: Path, members: Mapping[str, bytes], about: Mapping[str, Any]) ->
     files = {name: _entry(name, content) for name, content in members.items()}
     manifest = {"schema": SCHEMA, "version": VERSION, **about, "files": files}
     written = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
-    part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        with whole_file(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in {MANIFEST: written, **members}.items():
                 info = zipfile.ZipInfo(name, _MOMENT)
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, content)
-        part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise BundleError(f"{path}: cannot be written: {error.strerror or error}; name another file") from error
     return written
 

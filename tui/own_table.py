@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cache.atomic import whole_file
 from cache.paths import studies_folder
 from literature.records import ReportedScore
 from tui.errors import TypedError
@@ -133,9 +134,8 @@ class OwnTable:
 
         if scores:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            part = self.path.with_name(self.path.name.replace(".csv", ".part.csv"))
-            write_table(scores, part)
-            part.replace(self.path)
+            with whole_file(self.path) as part:
+                write_table(scores, part)
         else:
             self.path.unlink(missing_ok=True)
         self.scores = scores

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cache.atomic import write_whole
 from literature.report.errors import ReportError
 
 
@@ -26,28 +25,11 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> tuple[Path, ...]
 
 
 def _write(path: Path, content: bytes) -> Path:
-    part: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        part = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes a private file; a report is for others to read as far as the user's umask allows.
-        part.chmod(0o666 & ~_umask())
-        part.replace(path)
+        write_whole(path, content)
     except OSError as error:
-        if part is not None:
-            part.unlink(missing_ok=True)
         raise _refused(path, error) from error
     return path
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _refused(path: Path, error: OSError) -> ReportError:
