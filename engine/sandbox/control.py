@@ -7,7 +7,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-_JOB, _END, _REPORT, _DESCRIPTOR = (struct.Struct(f"={layout}") for layout in ("QddQ", "Q", "QBiddQ", "i"))
+_JOB, _END, _REPORT, _DESCRIPTOR = (struct.Struct(f"={layout}") for layout in ("QddQ", "Q?", "QBiddQ", "i"))
 PACKET_MAX = 1 << 12
 WHY = ("asked", "died", "cpu", "wall", "stopped")
 """Why a child's turn ended: the judge asked, it ended by itself, its CPU or wall time was up, or it stopped itself."""
@@ -51,15 +51,15 @@ def receive_job(control: socket.socket) -> tuple[Job, int] | None:
             return Job(*_JOB.unpack(data)), _DESCRIPTOR.unpack(ancillary[0][2])[0]
 
 
-def send_end(control: socket.socket, number: int) -> None:
-    """Ask for the end of a job."""
-    control.send(_END.pack(number))
+def send_end(control: socket.socket, number: int, lost: bool) -> None:
+    """Ask for the end of a job; `lost` says that the child's end of the channel is closed."""
+    control.send(_END.pack(number, lost))
 
 
-def asked_to_end(control: socket.socket, number: int) -> bool | None:
-    """True when the packet that has come asks for the end of this job; None when the judge is gone."""
+def receive_end(control: socket.socket) -> tuple[int, bool] | None:
+    """The job whose end is asked for, and whether its channel is closed; None when the judge is gone."""
     data = control.recv(PACKET_MAX)
-    return _END.unpack(data)[0] == number if data else None
+    return _END.unpack(data) if data else None
 
 
 def send_report(control: socket.socket, report: Report) -> None:

@@ -21,7 +21,7 @@ import time
 from typing import Any
 
 from engine.sandbox import child, confine, kernel, seccomp, wire
-from engine.sandbox.control import Job, Report, asked_to_end, receive_job, send_report
+from engine.sandbox.control import Job, Report, receive_end, receive_job, send_report
 
 PRELUDE_MODULES = (
     "math", "re", "sys", "copy", "datetime", "itertools", "collections", "heapq", "statistics", "functools", "hashlib",
@@ -194,9 +194,14 @@ class ForkServer:
             if cpu_left <= 0 or wall_left <= 0:
                 return "cpu" if cpu_left <= 0 else "wall"
             ready = self._poll.poll(max(1.0, 1000 * min(cpu_left, wall_left, _LOOK_S)))
-            asked = bool(ready) and asked_to_end(self._control, job.number)
-            if asked is None:
-                os._exit(0)
+            asked = lost = False
+            if ready:
+                packet = receive_end(self._control)
+                if packet is None:
+                    os._exit(0)
+                asked, lost = packet[0] == job.number, packet[1]
+            if asked and lost:
+                _wait_for_exit(pid)
             changed = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
             if changed is not None:
                 return "stopped" if changed.si_code == os.CLD_STOPPED else "died"
@@ -229,6 +234,13 @@ class ForkServer:
             except ChildProcessError:
                 return left
             left += 1 if pid else 0
+
+
+def _wait_for_exit(pid: int) -> None:
+    """Wait a moment for a child whose channel is closed, so that how it ended is its own doing."""
+    pidfd = os.pidfd_open(pid)
+    select.select([pidfd], [], [], _LOOK_S)
+    os.close(pidfd)
 
 
 def _is_ours(entry: str) -> bool:

@@ -107,7 +107,7 @@ class Judge:
             outcome = judge(channel)
         finally:
             channel.close()
-            report = self._server.end()
+            report = self._server.end(lost=outcome is None or outcome.kind == "")
         if outcome is None or outcome.kind == "":
             ended = ended_early(report, job)
             outcome = replace(ended, mode=outcome.mode if outcome else "")
@@ -130,6 +130,8 @@ def ended_early(report: Report, job: dict[str, Any]) -> Outcome:
         return Outcome("timeout", f"{job['wall']:g} s of wall time")
     if report.why == "stopped":
         return Outcome("crash", "stopped itself")
+    if report.why == "asked":
+        return Outcome("exited early", "closed its connection and went on")
     if report.code < 0:
         return Outcome("crash", f"signal {signal.Signals(-report.code).name}")
     return Outcome("exited early", f"exit code {report.code}")

@@ -90,12 +90,15 @@ class Server:
                 raise ServerLost(str(e)) from e
         return wire.Channel(ours)
 
-    def end(self) -> control.Report:
-        """End the last child, if it has not ended by itself; how it ended. Raises ServerLost."""
+    def end(self, lost: bool = False) -> control.Report:
+        """End the last child, if it has not ended by itself; how it ended. Raises ServerLost.
+
+        With `lost`, its end of the channel is closed: if it is about to end by itself, it is left to do so.
+        """
         if self._control is None:
             raise ServerLost("not started")
         try:
-            control.send_end(self._control, self._jobs)
+            control.send_end(self._control, self._jobs, lost)
             report = control.receive_report(self._control)
         except OSError as e:
             raise ServerLost(str(e)) from e

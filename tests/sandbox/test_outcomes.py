@@ -11,6 +11,12 @@ from engine.protocols import OUTCOMES, Limits, Outcome, Program, Sandbox
 
 TEST = "def check(c):\n    assert c(2) == 4\n    assert c(3) == 9\ncheck(f)"
 
+SHUTS = (
+    "import os, socket\ndef f(x):\n    for i in range(60): shut(i)\n    os._exit(7)\n"
+    "def shut(i):\n    try: socket.socket(fileno=i).shutdown(2)\n    except OSError: pass"
+)
+CLOSES = "import os\ndef f(x):\n    os.closerange(3, 60)\n    while True: pass"
+
 # name -> (candidate, kind, part of the detail)
 KINDS = {
     "right": ("def f(x):\n    return x * x", "passed", ""),
@@ -30,6 +36,8 @@ KINDS = {
     "exits": ("import sys\ndef f(x):\n    sys.exit(0)", "exited early", "SystemExit: 0"),
     "exits while loading": ("import sys\nsys.exit()", "exited early", "SystemExit"),
     "exits at once": ("import os\ndef f(x):\n    os._exit(3)", "exited early", "exit code 3"),
+    "closes its connection": (CLOSES, "exited early", "closed its connection"),
+    "shuts its connection and exits": (SHUTS, "exited early", "exit code 7"),
     "answers with an object": ("class A: pass\ndef f(x):\n    return A()", "answer not data", "A of the candidate"),
     "answers too deep": ("y = []\nfor _ in range(999): y = [y]\ndef f(x): return y", "answer not data", "too deep"),
     "answers too much": ("def f(x):\n    return 'x' * (9 << 20)", "answer not data", "too large"),
