@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean, stdev
 
 from literature.chance import finished
 from literature.effects import Comparison, Z, compare
@@ -118,6 +119,52 @@ def effect_of(pairs: Sequence[Pair], axis: str, base: str, level: str) -> Settin
         points, (points - half, points + half), relative, relative_interval,
         sum(changes) / len(changes) if changes else None, paired(*pairs[0]) if len(pairs) == 1 else None,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far scores lie apart over the levels of `axis`, all else equal, at one level of `by`.
+
+    `points` is the standard deviation over the levels (n - 1), averaged over `groups` of configurations, `relative` the
+    same in percent of a group's mean score (None where all scores are 0).
+    """
+
+    axis: str
+    by: str
+    level: str
+    groups: int
+    levels: int
+    points: float
+    relative: float | None
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        relative = "" if self.relative is None else f" ({self.relative:.1f} % of the score)"
+        return (
+            f"{self.by} {self.level}: {self.points:.2f} points{relative} between {self.levels} levels of {self.axis}, "
+            f"{self.groups} group{'s' if self.groups != 1 else ''}"
+        )
+
+
+def spreads(measurements: Iterable[Measurement], axis: str = "precision", by: str = "decoding") -> list[Spread]:
+    """The spread of finished configurations over `axis`, for each level of `by` (the reference study's section 4.1)."""
+    groups: dict[str, dict[tuple[object, ...], list[float]]] = {}
+    for one in measurements:
+        if finished(one) and axis in one.axes and by in one.axes:
+            key = (one.model, one.benchmark, *(pair for pair in one.axes.items() if pair[0] != axis))
+            score = 100 * sum(one.passes) / (one.problems * one.samples)
+            groups.setdefault(one.axes[by], {}).setdefault(key, []).append(score)
+    found = []
+    for level, members in groups.items():
+        several = [scores for scores in members.values() if len(scores) > 1]
+        if several:
+            points = [stdev(scores) for scores in several]
+            shares = [100 * stdev(scores) / mean(scores) for scores in several if sum(scores) > 0]
+            most = max(map(len, several))
+            relative = mean(shares) if shares else None
+            found.append(Spread(axis, by, level, len(several), most, mean(points), relative))
+    return found
 
 
 def _rates(one: Measurement) -> list[float]:

@@ -157,6 +157,12 @@ def _together(found: Told, by_id: Mapping[str, Score]) -> Iterator[str]:
         yield "settings per source:"
         for one in found.identified:
             yield f"  {one.sentence}; 95 % set {len(one.inside)} of {len(one.ranked)}, {one.bits:.1f} bits gained"
+    from literature.setting_effects import spreads
+
+    if apart := spreads(by_id.values()):
+        yield ""
+        yield "spread over precisions (standard deviation):"
+        yield from (f"  {one.sentence}" for one in apart)
     if found.stops:
         yield ""
         yield "unfinished configurations that no reported value needs any more:"

@@ -101,6 +101,16 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _points(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected percentage points above 0")
+    return found
+
+
 def _app_commands(commands: _Commands) -> None:
     demo = _add(
         commands, "demo", "headless", "demo", "open the embedded study and run it; plain lines without a terminal"
@@ -226,6 +236,9 @@ def _step_commands(commands: _Commands) -> None:
     compare.add_argument("b")
     compare.add_argument(
         "--seeds", nargs="+", default=[], metavar="C", help="two or more results of one recipe: is the effect outside?"
+    )
+    compare.add_argument(
+        "--margin", type=_points, metavar="POINTS", help="also test equality within this margin, set before looking"
     )
     _format(compare, "json")
     plan = _add(commands, "plan", "steps", "plan", "what a study would cost")

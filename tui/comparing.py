@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,12 @@ Passed = dict[str, bool | None]
 
 
 def compare(options: argparse.Namespace) -> int:
-    """The paired comparison of two results; with --seeds also whether it is outside what two seeds differ by."""
+    """The paired comparison of two results; --seeds: is it outside seed noise, --margin: are they equal?
+
+    A difference that is not shown is no equality: that needs a margin, set before looking.
+    """
     from literature.effects import compare as paired
-    from literature.effects import seed_noise
+    from literature.effects import equivalence, seed_noise
 
     result = paired(results_of(options.a), results_of(options.b))
     found: dict[str, Any] = {name: getattr(result, name) for name in NAMES}
@@ -27,6 +31,12 @@ def compare(options: argparse.Namespace) -> int:
             raise OptionError("--seeds: name two results of one recipe or more")
         noise = seed_noise(result, [results_of(name) for name in options.seeds])
         found |= {"seed_bound": noise.bound, "outside_seed_noise": noise.outside, "seed_noise": noise.sentence}
+    if options.margin is not None:
+        same = equivalence(result, options.margin)
+        found |= {
+            "margin": same.margin, "equivalent": same.equivalent, "smallest_margin": same.smallest_margin,
+            "detectable": None if math.isnan(same.detectable) else same.detectable, "equivalence": same.sentence,
+        }  # fmt: skip
     print_objects([found], options.format)
     return 0
 

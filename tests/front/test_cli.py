@@ -222,6 +222,23 @@ def test_compare_asks_whether_an_effect_is_outside_seed_noise(run: Any, tmp_path
     assert run("compare", a, b, "--seeds", a)[0] == 2
 
 
+def test_no_difference_shown_is_not_equal(run: Any, tmp_path: Path) -> None:
+    """Eight against eight flips show no difference and no equality within 2 points; one against one does."""
+
+    def write(name: str, failed: set[int]) -> str:
+        rows = ({"task_id": f"t/{i}", "passed": i not in failed} for i in range(164))
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(tmp_path / name)
+
+    far = write("a", set(range(8))), write("b", set(range(10, 18)))
+    near = write("c", {1}), write("d", {2})
+    _, (found,), _ = run("compare", *far, "--margin", "2", "--format", "jsonl")
+    assert found["p_exact"] == 1 and found["equivalent"] is False
+    assert "minimal detectable difference" in found["equivalence"]
+    _, (found,), _ = run("compare", *near, "--margin", "2", "--format", "jsonl")
+    assert found["equivalent"] is True
+
+
 def test_compare_takes_no_word_for_a_result(run: Any, tmp_path: Path) -> None:
     """`"false"` in quotes is not a result: it is refused with the file and the problem."""
     (tmp_path / "a").write_text('{"task_id": "t/0", "passed": "false"}\n')

@@ -19,7 +19,7 @@ from literature.effects import (
     seed_noise,
 )
 from literature.errors import PairingError
-from literature.setting_effects import setting_effects
+from literature.setting_effects import setting_effects, spreads
 
 if TYPE_CHECKING:
     from conftest import Build
@@ -151,3 +151,17 @@ def test_decoding_effects_ignore_what_greedy_has_not(build: Build) -> None:
     (found,) = setting_effects([greedy, warm], {"decoding": "greedy"})
     assert found.points == pytest.approx(-1000 / 164)
     assert found.comparison is None
+
+
+def test_spread_over_precisions_per_decoding(build: Build) -> None:
+    """80, 82 and 84 of 164 under greedy: 1.22 points, 2.4 % of the score; one precision alone has no spread."""
+    ones = [
+        build.greedy(count, id=precision, axes={"decoding": "greedy", "precision": precision})
+        for precision, count in (("f32", 80), ("f16", 82), ("q4_k_m", 84))
+    ]
+    ones.append(build.sampled([1] * 50 + [0] * 114, 1, axes={"decoding": "T=0.2", "precision": "f32"}))
+    (found,) = spreads(ones)
+    assert (found.level, found.groups, found.levels) == ("greedy", 1, 3)
+    assert found.points == pytest.approx(200 / 164)
+    assert found.relative == pytest.approx(100 * 2 / 82)
+    assert "greedy: 1.22 points (2.4 % of the score) between 3 levels of precision" in found.sentence
