@@ -10,12 +10,10 @@ from pathlib import Path
 
 from cache.paths import store_path, studies_folder
 from cache.store import Run
-from engine.audit import DIFFERENT, checked
 from engine.scoring import Score, fold_scores
 from tui import cli
 from tui import study as studies
 from tui.errors import OptionError
-from tui.follow import Follower, follow, summary
 from tui.lines import parse_map, print_objects
 from tui.local import LocalSession
 from tui.options import study_from_options
@@ -46,7 +44,7 @@ def demo(options: argparse.Namespace) -> int:
 
 
 def _app(study: Study | None, *, autostart: bool) -> int:
-    from tui.facts import app_parts
+    from tui.late import late_parts
     from tui.opening import run_app
     from tui.preferences import read_preferences
 
@@ -56,7 +54,7 @@ def _app(study: Study | None, *, autostart: bool) -> int:
     session.go_on()
     try:
         return run_app(
-            session, study, parts=app_parts(session), autostart=autostart, studies=(studies.embedded(),),
+            session, study, parts=late_parts(session), autostart=autostart, studies=(studies.embedded(),),
             preferences=read_preferences(),
         )  # fmt: skip
     finally:
@@ -109,6 +107,8 @@ def _run(
 
 
 def _watch(session: LocalSession, study: Study, form: str, expect: Mapping[str, int], report: str) -> int:
+    from tui.follow import Follower, follow, summary
+
     literature = _literature(study)
     from tui.generations import denominator_lines
 
@@ -147,6 +147,8 @@ def _expectations(pairs: Sequence[str]) -> dict[str, int]:
 
 def _judge_audit(session: LocalSession) -> int:
     """A sample that came out otherwise when it was made again is an expectation that was not met."""
+    from engine.audit import DIFFERENT, checked
+
     found = [one for one in checked(session.store, session.run or 0) if one.result == DIFFERENT]
     for one in found:
         print(

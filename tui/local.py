@@ -11,11 +11,9 @@ from pathlib import Path
 
 from cache.paths import logs_folder
 from cache.store import Run, Store, StoredGeneration
-from engine.audit import checked
 from engine.events import Event, from_dict
 from engine.job import Job
 from tui import study as studies
-from tui.preflight import estimate, with_room
 from tui.session import LIVE, Preflight, Status
 from tui.study import Study
 from tui.usage import memory_of
@@ -74,6 +72,8 @@ class LocalSession:
 
     def preflight(self, study: Study, only: Sequence[str] = ()) -> Preflight:
         """Count and estimate; see `tui.preflight`. `StoreError` when the disk has no room for it."""
+        from tui.preflight import estimate, with_room
+
         return with_room(estimate(study, self._store, only), self._store.path.parent)
 
     def start(self, study: Study, only: Sequence[str] = ()) -> int:
@@ -148,6 +148,8 @@ class LocalSession:
         """Have the attached run's next worker make `count` more samples again, alone, when all is judged."""
         run = self._attached()
         job = Job.from_dict(self._store.run(run).job)
+        from engine.audit import checked
+
         wanted = len(checked(self._store, run)) + count
         self._store.set_job(run, replace(job, audit=wanted).as_dict())
 

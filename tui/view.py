@@ -94,7 +94,7 @@ def first_run(session: LocalSession, wanted: int | None) -> Run | None:
 
 def main(arguments: Sequence[str]) -> int:
     """One viewer's app, until its browser closes; the exit status."""
-    from tui.facts import app_parts
+    from tui.late import late_parts
     from tui.opening import run_app
     from tui.study import embedded
 
@@ -103,7 +103,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     session = ViewSession(store_path())
     try:
-        parts = replace(app_parts(session), write_report=None, again=None, take_generations=None, state=None, look=None)
+        parts = replace(
+            late_parts(session), write_report=None, again=None, take_generations=None, state=None, look=None
+        )
         run = first_run(session, options.run)
         return run_app(session, None, parts=parts, studies=(embedded(),), view_of=run, view_only=True)
     finally:

@@ -173,11 +173,11 @@ def main() -> int:
     if options.part == "worker":
         play(Store(options.store), options.run, options.speed)
         return 0
-    from tui.facts import app_parts
+    from tui.late import late_parts
     from tui.opening import run_app
 
     session = RecordedSession(store_path(), options.speed)
-    return run_app(session, embedded(), parts=app_parts(session), studies=(embedded(),))
+    return run_app(session, embedded(), parts=late_parts(session), studies=(embedded(),))
 
 
 if __name__ == "__main__":
