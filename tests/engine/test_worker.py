@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import array
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 
 from cache.errors import FileError
 from cache.store import StoredGeneration
+from engine.audit import DIFFERENT, SAME, checked
 from engine.events import from_dict
 from engine.scoring import Score, fold_scores
 from engine.settings import Decoding, Grid
@@ -170,3 +174,23 @@ def test_a_broken_model_file_is_named_and_the_rest_goes_on(study: Study, session
     by_model = {score.model: score for score in scores.values()}
     assert "broken.gguf" in by_model["bad"].failure
     assert by_model["good"].finished
+
+
+def test_an_audit_of_the_real_engine_finds_what_was_altered(study: Study, session_in: Any, tmp_path: Path) -> None:
+    """Every reply made again alone is the same; with one token of one reply altered, that one differs and no other."""
+    session = session_in(tmp_path / "audit")
+    greedy = study.with_grid(replace(study.grid, template=("instruct",), max_length=(200, 256)))
+    session.start(replace(greedy, audit=6))
+    assert wait(session) == "finished"
+    assert session.run is not None
+    assert {one.result for one in checked(session.store, session.run)} == {SAME}
+    seen = {one.key for one in checked(session.store, session.run)}
+    key = next(e["key"] for e in session.store.events_of(session.run, "Judged") if e["key"] not in {*seen, ""})
+    tokens = [*session.store.generation(key).tokens[:-1], 1]
+    with sqlite3.connect(session.store.path) as db:
+        db.execute("UPDATE generations SET tokens=? WHERE key=?", (array.array("i", tokens).tobytes(), key))
+    session.ask_audit(100)
+    session.resume()
+    assert wait(session) == "finished"
+    different = {one.key for one in checked(session.store, session.run) if one.result == DIFFERENT}
+    assert different == {key}
