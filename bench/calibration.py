@@ -216,6 +216,28 @@ def chance(scale: float) -> dict[str, Any]:
     }
 
 
+def strangers(scale: float) -> dict[str, Any]:
+    """Honest one-sample reports of unrelated models that fall into a measured span: claimed chance against matches."""
+    rng, rows = np.random.default_rng(9), []
+    found = Tally()
+    for trial in range(max(4, round(400 * scale))):
+        ones = grid_of(rng, 164, 4 + 4 * (trial % 4))
+        shares = [sum(one.passes) / (164 * one.samples) for one in ones]
+        for _ in range(60):
+            # Models of all strengths: every problem's rate is moved by the same random amount on the logit scale.
+            p = np.clip(rates(rng, SHAPES[trial % 2], 164), 1e-6, 1 - 1e-6)
+            p = 1 / (1 + np.exp(-np.log(p / (1 - p)) - 4 * rng.normal()))
+            value = shown(int((rng.random(164) < p).sum()), 164)
+            if not min(shares) <= float(value.rstrip("%")) / 100 <= max(shares):
+                continue
+            score, kind = reported(value, 1), MATCHING[trial // 4 % 4]
+            claimed = chance_match(score, ones, kind)
+            if claimed is not None and claimed.local is not None:
+                rows.append(claimed.local)
+                found.add(any(KINDS.index(match(one, score).kind) <= KINDS.index(kind) for one in ones))
+    return {"claimed": round(float(np.mean(rows)), 4), "matched": found.rates()["all"]}
+
+
 def grid_of(rng: np.random.Generator, problems: int, count: int) -> list[Simulated]:
     """Greedy, single-sample and twenty-sample configurations of one model, with scores some points apart."""
     found = []
@@ -324,7 +346,7 @@ def stopped_after(outcomes: Any, accepted: Sequence[tuple[int, int]]) -> int:
 
 SECTIONS: dict[str, Callable[[float], dict[str, Any]]] = {
     "coverage": coverage, "seeds": seeds, "numerics": numerics, "studies": studies, "chance": chance,
-    "placebo": placebos, "bounds": bounds, "sequential": sequential,
+    "strangers": strangers, "placebo": placebos, "bounds": bounds, "sequential": sequential,
 }  # fmt: skip
 
 

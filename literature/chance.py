@@ -7,7 +7,6 @@ and the values between the lowest and the highest measured score. Sideband shift
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,7 +114,7 @@ def chance_match(
         len(done),
         covered(spans, 0, 100 * 10**decimals) / (100 * 10**decimals + 1),
         covered(spans, low, high) / (high - low + 1),
-        _grid_share(spans, least, most, problems, decimals) if single else None,
+        _grid_share(spans, low, high, problems, decimals) if single else None,
         least < most,
     )
 
@@ -177,10 +176,12 @@ def covered(spans: Sequence[Ticks], low: int, high: int) -> int:
     return sum(max(0, min(last, high) - max(first, low) + 1) for first, last in spans)
 
 
-def _grid_share(spans: Sequence[Ticks], least: Fraction, most: Fraction, problems: int, decimals: int) -> float:
-    counts = range(math.ceil(least * problems), math.floor(most * problems) + 1)
+def _grid_share(spans: Sequence[Ticks], low: int, high: int, problems: int, decimals: int) -> float:
+    """Share of the values `low`..`high` that one sample per problem can print which lie in `spans`."""
+    scale = 100 * 10**decimals
+    counts = range(max(0, low * problems // scale - 1), min(problems, high * problems // scale + 2) + 1)
     # At a tie a count prints either way.
-    ticks = {tick for count in counts for tick in _tick(count, problems, decimals)}
+    ticks = {tick for count in counts for tick in _tick(count, problems, decimals) if low <= tick <= high}
     return sum(holds(spans, tick) for tick in ticks) / len(ticks) if ticks else 1.0
 
 
