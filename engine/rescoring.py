@@ -10,7 +10,7 @@ from engine import failures
 from engine.cells import Reading, StoredRun, read_run, reading, serves, whole_reply
 from engine.environment import record_life
 from engine.errors import SettingsError
-from engine.events import ConfigurationFinished, Started
+from engine.events import ConfigurationFinished, Generated, Started
 from engine.extraction import extraction_names
 from engine.imports.records import AS_STORED
 from engine.job import Job
@@ -86,7 +86,7 @@ class Rescorer:
             configurations={c.id: c.as_dict() for c in job.configurations},
             problems={name: list(source.problems[name]) for name in benchmarks},
             passes=0,
-            generations=0,
+            generations=sum(len(source.cells.get(origin.id, ())) for origin in sources(source)),
             stored=0,
             sandbox=self._sandbox.level,
         )
@@ -94,6 +94,8 @@ class Rescorer:
         record_life(self._recorder.store, self._recorder.run, benchmarks.values(), self._sandbox)
         fold_scores([started], self._scores)
         replies = {replace(c, extraction=""): c for c in sources(source)}
+        for origin in sources(source):
+            self._state_replies(source, origin)
         try:
             for configuration in job.configurations:
                 origin = replies[replace(configuration, extraction="")]
@@ -108,6 +110,15 @@ class Rescorer:
                 self._recorder.event(ConfigurationFinished(score.id, score.passed, score.asked, score.unavailable))
         self._recorder.flush()
         return self._scores
+
+    def _state_replies(self, source: StoredRun, origin: Configuration) -> None:
+        """Name the replies that are read, so that this run stands on its own: in a bundle, for whoever verifies it."""
+        for cell in source.cells.get(origin.id, {}).values():
+            stored = self._recorder.generation(cell.key) if cell.key else None
+            if stored is not None:
+                self._recorder.event(
+                    Generated(0, cell.task_id, cell.sample, cell.key, len(stored.tokens), stored.stop, 0.0, reused=True)
+                )
 
     def _configuration(self, source: StoredRun, origin: Configuration, read: Reading) -> None:
         configuration = read.configuration

@@ -10,10 +10,11 @@ from pathlib import Path
 from cache.store import Run, Store
 from engine.environment import describe, package_versions
 from engine.errors import EngineError
+from engine.importing import STATE
 from engine.job import Job
 from engine.prompts import CHAT, template_names
 from engine.scoring import Score
-from engine.settings import EXTRACTIONS, PRECISIONS, Configuration
+from engine.settings import EXTRACTIONS, PRECISIONS, Configuration, shape_label
 from literature.errors import LiteratureError
 from literature.records import ReportedScore
 from literature.report import output
@@ -54,7 +55,7 @@ def collect(store: Store, run_id: int, base: Path | None = None) -> ReportInput:
     return ReportInput(
         title=study.name if study else run.name,
         question=study.note if study else "",
-        study=run.study,
+        study=studies.dumps(pinned(study, folded)) if study else run.study,
         version=package_versions(("scoretrace",)).get("scoretrace", ""),
         run=_run(run, folded),
         models=tuple(_models(store, study, folded, scores)),
@@ -116,6 +117,19 @@ def _asked_scores(run: Run, study: Study | None, problems: list[str]) -> dict[st
     return {c.id: Score(c, ()) for c in configurations}
 
 
+def pinned(study: Study, folded: Folded) -> Study:
+    """The study with each model's shapes fixed to those that the run decoded in, so that a rerun decodes the same."""
+    if study.width:
+        return study
+    shapes: dict[str, dict[str, str]] = {}
+    for _, event in folded.loaded:
+        if event.precision not in PRECISIONS or event.width < 1:
+            continue  # an imported run, whose engine is unknown
+        block = (event.card.get("numerics") or {}).get("block", "1")
+        shapes.setdefault(event.model, {})[event.precision] = shape_label(event.width, int(block))
+    return replace(study, models=tuple(replace(m, shapes=shapes.get(m.name) or m.shapes) for m in study.models))
+
+
 def _run(run: Run, folded: Folded) -> RunEvidence:
     died = run.state in LIVE and not run.alive
     return RunEvidence(
@@ -139,7 +153,7 @@ def _models(store: Store, study: Study | None, folded: Folded, scores: Mapping[s
         model = chosen.get(name)
         yield ModelEvidence(
             name=name,
-            file=model.file if model else "",
+            file=model.file if model and not model.file.startswith(f"{STATE}:") else "",
             reported_as=model.reported_as if model else (),
             cards=run_evidence.cards(store, folded, name),
         )

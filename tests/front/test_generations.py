@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,42 @@ def test_wrong_input_is_one_line_and_status_two(tmp_path: Path, go: Any) -> None
     assert (status, "extraction 'best' is unknown" in said) == (2, True)
     status, _, said = go("export", "--kind", "csv", "--out", str(tmp_path / "out"))
     assert (status, "kind 'csv' is unknown" in said) == (2, True)
+
+
+def test_report_and_bundle_of_imported_replies_stand_on_their_own(tmp_path: Path, go: Any) -> None:
+    """The report says where the replies are from and gives commands that work here; bundles verify without a model."""
+    data = write(tmp_path / "own.jsonl", ROW, {**ROW, "task_id": "Own/1"})
+    right, wrong = "    return 2 * x\n", "    return 3 * x\n"
+    rows = [{"task_id": "Own/0", "completion": right}, {"task_id": "Own/1", "completion": wrong}]
+    samples = write(tmp_path / "s.jsonl", *rows)
+    go("import-generations", samples, "--benchmark", "custom", "--data", data)
+    go("rescore", "--run", "1", "--extraction", "humaneval-stop,raw")
+    for run, way in ((1, "imported from s.jsonl (sha256 "), (2, "The replies are those of run 1")):
+        out = tmp_path / f"report-{run}"
+        assert go("report", "--run", str(run), "--out", str(out), "--formats", "md,json,html,tex")[0] == 0
+        report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+        assert way in " ".join(one["sentence"] for one in report["again"])
+        assert way.split("(")[0] in (out / "report.md").read_text(encoding="utf-8").replace("\\", "")
+        assert report["scores"][0]["answered"] == 2 and report["scores"][0]["failures"]
+        assert not any(" run study.toml" in one["command"] for one in report["again"])
+        before = go("run", "--list", "--format", "jsonl")[1]
+        for command in {one["command"] for one in (*report["again"], *report["scores"])}:
+            words = [str(tmp_path / word) if word.endswith(".jsonl") else word for word in shlex.split(command)[1:]]
+            assert go(*words)[0] == 0, command
+        assert len(go("run", "--list", "--format", "jsonl")[1]) > len(before)
+        bundle = str(tmp_path / f"{run}.zip")
+        assert go("bundle", "--run", str(run), "--out", bundle)[0] == 0
+        status, told, _ = go("verify", bundle, "--data", data)
+        assert (status, "0 differ, 0 kinds" in told[-1]) == (0, True), told
+
+
+def test_exported_records_are_read_back_as_reported_scores(tmp_path: Path, go: Any) -> None:
+    """Every-eval-ever, the hub's draft and lm-eval's results come back as the count that they were made of."""
+    data = write(tmp_path / "own.jsonl", *({**ROW, "task_id": f"Own/{i}"} for i in range(3)))
+    rows = [{"task_id": f"Own/{i}", "completion": f"    return {2 if i else 3} * x\n"} for i in range(3)]
+    go("import-generations", write(tmp_path / "s.jsonl", *rows), "--benchmark", "custom", "--data", data)
+    for kind, ending in (("every-eval-ever", ".eee.json"), ("eval-results", ".yaml"), ("lm-eval", "results.json")):
+        _, paths, _ = go("export", "--run", "1", "--kind", kind, "--out", str(tmp_path / kind))
+        (path,) = [path for path in paths if path.endswith(ending)]
+        status, (found,), _ = go("read", path, "--problems", "3")
+        assert (status, found["benchmark"], found["counts"]["half_up"]) == (0, "custom", [2]), kind
