@@ -107,6 +107,17 @@ def split_marks(text: str) -> list[str]:
     return found
 
 
+def split_sources(text: str) -> tuple[str, ...]:
+    """Sources of a long-form row: `16 22`, `[16], [22]`, `Li et al. 2023; Wei 2024`, or one text."""
+    plain = text.strip()
+    if ";" in plain:
+        return tuple(part.strip() for part in plain.split(";") if part.strip())
+    marks = split_marks(plain.replace("[", " ").replace("]", " "))
+    if all(mark.isascii() and mark.isdigit() for mark in marks):
+        return tuple(marks)
+    return (plain,) if plain else ()
+
+
 def percentages(cells: Sequence[CellScore], unit: str = "") -> list[Printed | ScoreTextError]:
     """The exact percentage of each number of one column, or why it has none.
 

@@ -1,4 +1,4 @@
-"""Tables of reported scores: read from files, written so that reading gives the same back."""
+"""Tables of reported scores, read from files."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from literature.arithmetic import whole
-from literature.cells import CellScore, decimal_mark, parse_cell, percentages, split_marks
-from literature.columns import STATED_PREFIX, Columns, ValueColumn, find_columns
+from literature.cells import CellScore, decimal_mark, parse_cell, percentages, split_sources
+from literature.columns import Columns, ValueColumn, find_columns
 from literature.errors import ScoreTextError, TableError
-from literature.formats import delimited, every_eval_ever, latex, markdown, read_any, results
+from literature.formats import read_any
 from literature.formats.grid import Cell, Grid, Records, decode
 from literature.records import ReportedScore
 from literature.shipped import data_folder, shipped_tables
-from literature.values import Printed, printed
+from literature.values import Printed
+from literature.writing import write_table
 
 __all__ = [
     "OpenedTable",
@@ -31,13 +32,13 @@ __all__ = [
     "scores_of",
     "scores_of_grid",
     "shipped_tables",
+    "split_sources",
     "write_table",
 ]
 
 DEFAULT_METRIC = "pass@1"
 _NOT_STATED = frozenset({"", "not stated", "unknown", "n/a", "-"})
 _COUNTED = ("samples", "problems")
-_FIELDS = ("model", "introduced_by", "benchmark", "metric", "value", "sources", "uncertainty", "printed", "place")
 
 
 class Unread(NamedTuple):
@@ -299,17 +300,6 @@ def _in_percent(score: CellScore, number: Printed) -> str:
     return format(Decimal(score.uncertainty).scaleb(2), "f")
 
 
-def split_sources(text: str) -> tuple[str, ...]:
-    """Sources of a long-form row: `16 22`, `[16], [22]`, `Li et al. 2023; Wei 2024`, or one text."""
-    plain = text.strip()
-    if ";" in plain:
-        return tuple(part.strip() for part in plain.split(";") if part.strip())
-    marks = split_marks(plain.replace("[", " ").replace("]", " "))
-    if all(mark.isascii() and mark.isdigit() for mark in marks):
-        return tuple(marks)
-    return (plain,) if plain else ()
-
-
 def _without_twins(scores: Iterable[ReportedScore], unread: list[Unread]) -> list[ReportedScore]:
     seen: dict[str, ReportedScore] = {}
     for score in scores:
@@ -333,69 +323,3 @@ def _checked(scores: tuple[ReportedScore, ...], unread: Sequence[Unread], file: 
         f"{first.text!r}: {first.reason}" + (f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""),
         file=file, line=line, column=column, expected="a number from 0 to 100", remedy="correct the table",
     )  # fmt: skip
-
-
-def write_table(scores: Sequence[ReportedScore], path: str | Path) -> None:
-    """Write scores in long form, in the format of the file's name; `read_table` gives the same scores back.
-
-    CSV, TSV, Markdown (`.md`), LaTeX (`.tex`), JSON, JSON Lines, every-eval-ever (`.eee.json`). `TableError` for
-    another name, when a source's name holds a semicolon, which separates sources, or a text a line break.
-    """
-    target = Path(path)
-    rows = _long_form(scores, target)
-    name = target.name.casefold()
-    suffix = next((known for known in WRITTEN_AS if name.endswith(known)), "")
-    if not suffix:
-        raise TableError(
-            f"no format goes by the name {target.suffix or target.name!r}", file=str(target),
-            expected=f"a name that ends in {', '.join(WRITTEN_AS)}", remedy="rename it",
-        )  # fmt: skip
-    try:
-        target.write_text(_as_text(suffix, rows, scores), encoding="utf-8", newline="")
-    except OSError as error:
-        raise TableError(f"cannot be written ({error.strerror})", file=str(target), remedy="check the folder") from None
-
-
-WRITTEN_AS = (".eee.json", ".json", ".jsonl", ".csv", ".tsv", ".md", ".tex")
-"""Endings that `write_table` knows, the more special one first."""
-
-
-def _as_text(suffix: str, rows: Sequence[Sequence[str]], scores: Sequence[ReportedScore]) -> str:
-    if suffix == ".eee.json":
-        return every_eval_ever.written(scores)
-    if suffix in (".json", ".jsonl"):
-        return results.written(rows, [score.sources for score in scores], lines=suffix == ".jsonl")
-    if suffix in (".csv", ".tsv"):
-        return delimited.written(rows, "\t" if suffix == ".tsv" else ",")
-    return markdown.written(rows) if suffix == ".md" else latex.written(rows)
-
-
-def _long_form(scores: Sequence[ReportedScore], target: Path) -> list[list[str]]:
-    """A header and one row a score."""
-    axes = sorted({axis for score in scores for axis in score.stated})
-    optional = [name for name in ("uncertainty", "printed", "place") if any(getattr(score, name) for score in scores)]
-    fields = [name for name in _FIELDS if name not in ("uncertainty", "printed", "place") or name in optional]
-    rows = [[*fields, *(STATED_PREFIX + axis for axis in axes)]]
-    for score in scores:
-        special = {"sources": _sources_text(score, target), "value": _value_text(score.value)}
-        texts = [special[name] if name in special else getattr(score, name) for name in fields]
-        rows.append([*texts, *(score.stated.get(axis, "") for axis in axes)])
-        if any("\n" in text or "\r" in text for text in rows[-1]):
-            raise TableError(
-                f"a text of {score.label} holds a line break", file=str(target), remedy="write it in one line"
-            )
-    return rows
-
-
-def _value_text(value: str) -> str:
-    """The value, marked as a percentage where a reader could take it for a fraction of one."""
-    return value if value.endswith("%") or printed(value).percent > 1 else value + "%"
-
-
-def _sources_text(score: ReportedScore, target: Path) -> str:
-    if any(";" in source for source in score.sources):
-        raise TableError(f"source of {score.label} holds a semicolon", file=str(target), remedy="rename the source")
-    plain = " ".join(score.sources)
-    if split_sources(plain) == score.sources:
-        return plain
-    return "; ".join(score.sources) + ";"
