@@ -133,13 +133,20 @@ def reading(run: StoredRun, configuration: Configuration, benchmark: Benchmark) 
     return Reading(configuration, benchmark, problems, eos)
 
 
-def whole_reply(configuration: Configuration, stored: StoredGeneration) -> str | None:
-    """The reply as its configuration's length limit left it; None where that is a part of a longer stored one.
+def reply_of(configuration: Configuration, stored: StoredGeneration, store: Store) -> str | None:
+    """The reply as its configuration's length limit left it.
 
-    Which text a part of the tokens spells is known to the model's tokenizer alone.
+    Which text a part of the tokens spells is known to the model's tokenizer alone: None where it is a part of a longer
+    stored reply whose text the run did not keep.
     """
-    room = configuration.max_length - stored.n_prompt
-    return stored.text if configuration.max_length == 0 or len(stored.tokens) <= room else None
+    if whole(configuration, stored):
+        return stored.text
+    return store.prefix(stored.key, configuration.max_length - stored.n_prompt)
+
+
+def whole(configuration: Configuration, stored: StoredGeneration) -> bool:
+    """False where the configuration's length limit left a part of the stored reply only."""
+    return configuration.max_length == 0 or len(stored.tokens) <= configuration.max_length - stored.n_prompt
 
 
 def serves(stored: StoredGeneration, extraction_name: str) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from cache.store import StoredGeneration
-from engine.cells import Cell, Reading, whole_reply
+from cache.store import Store
+from engine.cells import Cell, Reading, reply_of, whole
 from engine.failures import CUT_SHORT, NO_CODE, failure_kind
 from engine.scoring import Score
 from engine.settings import Configuration
@@ -67,21 +67,21 @@ def count(
     problems: int,
     cells: Iterable[Cell],
     reading: Reading,
-    generation: Callable[[str], StoredGeneration | None],
+    store: Store,
 ) -> Denominator:
     """The counts of one configuration over a benchmark of that many problems."""
     asked = problems * configuration.samples
     kinds: Counter[str] = Counter()
     answered = passed = truncated = no_code = unavailable = no_room = 0
     for cell in cells:
-        stored = generation(cell.key) if cell.key else None
+        stored = store.generation(cell.key) if cell.key else None
         answered += stored is not None and cell.kind != NO_ROOM
         no_room += cell.kind == NO_ROOM
         if cell.kind == NO_ROOM:
             stored = None
-        text = whole_reply(configuration, stored) if stored else None
+        text = reply_of(configuration, stored, store) if stored else None
         # A part of a longer reply was cut short too, however the longer one ended.
-        cut_short = stored is not None and (stored.stop == "limit" or text is None)
+        cut_short = stored is not None and (stored.stop == "limit" or not whole(configuration, stored))
         empty = text is not None and not reading.code_found(cell.task_id, text)
         truncated += cut_short
         no_code += empty

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cache.store import StoredOutcome
 from engine import failures
-from engine.cells import Reading, StoredRun, read_run, reading, serves, whole_reply
+from engine.cells import Reading, StoredRun, read_run, reading, reply_of, serves, whole
 from engine.environment import record_life
 from engine.errors import SettingsError
 from engine.events import ConfigurationFinished, Generated, Started
@@ -20,7 +20,7 @@ from engine.recorder import Recorder
 from engine.scoring import Score, fold_scores
 from engine.settings import Configuration
 
-PART = "the reply is part of a longer one, whose tokens only the model's tokenizer can cut: run it again"
+PART = "the reply is part of a longer one, and the text of that part was not kept: run it again"
 CUT = "the reply was ended when {} had all it needs: run it again with this extraction"
 
 
@@ -129,13 +129,16 @@ class Rescorer:
             if stored is None:
                 self._pool.settle(candidate, StoredOutcome("", cell.kind, cell.detail, "", "", 0.0))
                 continue
-            text = whole_reply(configuration, stored)
-            if text is None or not serves(stored, configuration.extraction):
+            text, part = reply_of(configuration, stored, self._recorder.store), not whole(configuration, stored)
+            # What a limit left is all there is to read, whatever ended the longer reply.
+            if text is None or not (part or serves(stored, configuration.extraction)):
                 why = PART if text is None else CUT.format(", ".join(sorted(c.partition(":")[0] for c in stored.cuts)))
                 self._pool.settle(candidate, StoredOutcome("", "unavailable", why, "", "", 0.0))
                 continue
             program = read.benchmark.program(read.problems[cell.task_id], read.program(cell.task_id, text))
-            told = failures.reading(truncated=stored.stop == "limit", no_code=not read.code_found(cell.task_id, text))
+            told = failures.reading(
+                truncated=part or stored.stop == "limit", no_code=not read.code_found(cell.task_id, text)
+            )
             candidate = replace(candidate, reading=told)
             self._pool.submit(candidate, program, read.benchmark.limits)
 

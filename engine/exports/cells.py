@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cache.store import Store, StoredGeneration
-from engine.cells import StoredRun, reading, whole_reply
+from engine.cells import StoredRun, reading, reply_of
 from engine.denominator import Denominator, count
 from engine.protocols import Benchmark, Problem
 from engine.settings import Configuration
@@ -75,12 +75,12 @@ def _sheet(store: Store, run: StoredRun, configuration: Configuration, benchmark
         for sample in range(configuration.samples):
             cell = cells.get((problem.task_id, sample))
             stored = kept.get(cell.key) if cell else None
-            text = whole_reply(configuration, stored) if stored else None
+            text = reply_of(configuration, stored, store) if stored else None
             if cell is None or stored is None or text is None:
                 continue
             program = read.program(problem.task_id, text)
             found.append(Judgement(problem, sample, text, program, stored.stop, cell.kind, cell.detail))
-    counts = count(configuration, len(benchmark.problems), cells.values(), read, kept.get)
+    counts = count(configuration, len(benchmark.problems), cells.values(), read, store)
     return Sheet(configuration, benchmark, tuple(found), counts, counts.asked - len(found))
 
 

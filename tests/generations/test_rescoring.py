@@ -11,7 +11,7 @@ import pytest
 
 from cache.store import Store, StoredGeneration
 from engine.benchmarks import open_benchmark
-from engine.cells import opened, read_run, serves, whole_reply
+from engine.cells import opened, read_run, reply_of, serves
 from engine.errors import SettingsError
 from engine.exports import KINDS, sheets, write
 from engine.failures import failure_kind
@@ -89,14 +89,16 @@ def stored(stop: str, cuts: tuple[str, ...] = (), tokens: int = 4) -> StoredGene
     return StoredGeneration("k", "m", "greedy", 10, "text", tuple(range(tokens)), stop, 100, 0.0, cuts)
 
 
-def test_replies_that_do_not_serve_a_rule_are_not_judged_by_it() -> None:
-    """A reply ended at one rule's cut says nothing under another; a part of a longer reply needs the tokenizer."""
+def test_replies_that_do_not_serve_a_rule_are_not_judged_by_it(store: Store) -> None:
+    """A reply ended at one rule's cut says nothing under another; a part of a longer one is read where it was kept."""
     assert serves(stored("end"), "sanitize")
     assert serves(stored("cut", ("harness:python:0",)), "harness")
     assert not serves(stored("cut", ("harness:python:0",)), "sanitize")
     c = Configuration("m", "humaneval", "completion", Decoding(), 14, "f16")
-    assert whole_reply(c, stored("end")) == "text"
-    assert whole_reply(c, stored("end", tokens=5)) is None
+    assert reply_of(c, stored("end"), store) == "text"
+    assert reply_of(c, stored("end", tokens=5), store) is None
+    store.record(store.create_run("r", "", {}), [stored("end", tokens=5)], prefixes={("k", 4): "tex"})
+    assert reply_of(c, stored("end", tokens=5), store) == "tex"
 
 
 def test_denominator_is_the_benchmark_whatever_was_answered(store: Store, replies: int) -> None:
