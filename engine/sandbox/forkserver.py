@@ -48,7 +48,7 @@ def f(x: List[int], *rest) -> list:
 
 
 def main(fd: int, config: dict[str, Any]) -> None:
-    """Confine this process as `config` says (`level`, `seed`, `packages`, `root`) and serve until the judge is gone."""
+    """Confine this process as `config` says (`level`, `seed`, `packages`) and serve until the judge is gone."""
     control = socket.socket(fileno=fd)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     started_as_root = os.getuid() == 0

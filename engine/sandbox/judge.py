@@ -39,21 +39,17 @@ def main(fd: int, config: dict[str, Any]) -> None:
     wanted = _MEMORY if most == resource.RLIM_INFINITY else min(_MEMORY, most)
     resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
     host = wire.Channel(socket.socket(fileno=fd))
-    server = Server(config)
+    lean, full = servers = Server({**config, "packages": []}), Server(config)
 
     def end(number: int, frame: FrameType | None) -> None:
-        server.kill()
+        for server in servers:
+            server.kill()
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
     try:
-        try:
-            server.start()
-        except (SandboxUnavailable, ServerLost) as e:
-            host.send({"error": str(e)})
-            return
         host.send({"ready": True})
-        judge = Judge(server, sealed=config["level"] == SEALED)
+        judge = Judge(lean, full, tuple(config["packages"]), sealed=config["level"] == SEALED)
         while True:
             outcome = judge.judge(host.receive())
             host.send(asdict(outcome))
@@ -61,23 +57,34 @@ def main(fd: int, config: dict[str, Any]) -> None:
         return
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        server.stop()
+        for server in servers:
+            server.stop()
 
 
 class Judge:
-    """Judges programs one after another through one fork server."""
+    """Judges programs one after another, through the lean fork server or, where a text names a package, the full one.
 
-    def __init__(self, server: Server, sealed: bool) -> None:
-        self._server = server
+    The full one has the installed packages loaded, which makes forking it dearer. Either starts when first needed.
+    """
+
+    def __init__(self, lean: Server, full: Server, packages: tuple[str, ...], sealed: bool) -> None:
+        self._lean = lean
+        self._full = full
+        self._packages = packages
         self._sealed = sealed
+        self._server = lean
 
     def judge(self, job: dict[str, Any]) -> Outcome:
         """The outcome of one job; a fork server that is lost is started again, twice."""
+        texts = (job["prelude"], job["candidate"], job["test"], job["helpers"])
+        self._server = self._full if any(p in text for p in self._packages for text in texts) else self._lean
         for attempt in (1, 2, 3):
             try:
                 self._server.start()
                 outcome = self._judge(job)
-                if outcome.kind != "crash" or KILLED not in outcome.detail or attempt == 3:
+                if self._server is self._lean and attempt < 3 and any(_lacks(outcome, p) for p in self._packages):
+                    self._server = self._full  # a name put together at run time
+                elif outcome.kind != "crash" or KILLED not in outcome.detail or attempt == 3:
                     return outcome  # a kill from outside (out of memory, say) shows nothing of the program
             except (ServerLost, SandboxUnavailable) as e:
                 self._server.stop()
@@ -114,6 +121,10 @@ class Judge:
         if self._sealed and _not_found(outcome):
             outcome = replace(outcome, kind="refused")
         return replace(outcome, detail=one_line(outcome.detail), seconds=report.cpu)
+
+
+def _lacks(outcome: Outcome, package: str) -> bool:
+    return f"No module named '{package}" in outcome.detail
 
 
 def _not_found(outcome: Outcome) -> bool:

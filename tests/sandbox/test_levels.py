@@ -110,6 +110,13 @@ def test_honest_programs_run_at_every_level(level: str, at_level: Callable[[str]
     assert outcome.passed, outcome
 
 
+def test_a_package_that_no_text_names_is_at_hand_all_the_same(sandbox: Sandbox) -> None:
+    """Programs whose texts do not name numpy run where it is not loaded; one that imports it by another way gets it."""
+    candidate = "def f():\n    return __import__('num' + 'py').arange(3).sum()"
+    outcome = sandbox.run(Program("", candidate, "assert f() == 3", "f"), LIMITS)
+    assert outcome.passed, outcome
+
+
 def test_installed_packages_are_not_at_hand(sandbox: Sandbox) -> None:
     """Only the standard library and numpy can be imported, whatever else is installed here."""
     outcome = sandbox.run(Program("", "import pytest\ndef f(): pass", "f()", "f"), LIMITS)
