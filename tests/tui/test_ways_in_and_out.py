@@ -26,6 +26,7 @@ from literature.errors import TableError
 from tui.app import ScoretraceApp
 from tui.commands import Commanded
 from tui.parts import Parts
+from tui.screens.compare import CompareScreen
 from tui.screens.configuration import ConfigurationScreen
 from tui.screens.findings import FindingsScreen
 from tui.screens.grid import GridScreen
@@ -34,6 +35,7 @@ from tui.screens.problem import ProblemScreen
 from tui.screens.report import ReportScreen
 from tui.screens.run import RunScreen
 from tui.screens.runs import RunsScreen
+from tui.screens.table_import import TableImportScreen
 from tui.session import Status
 from tui.study import dumps
 
@@ -196,7 +198,7 @@ async def test_the_palette_knows_every_command_noun_first():
 
 SCREENS = (
     LiteratureScreen, GridScreen, RunScreen, ReportScreen, RunsScreen, ConfigurationScreen, ProblemScreen,
-    FindingsScreen,
+    FindingsScreen, CompareScreen, TableImportScreen,
 )  # fmt: skip
 
 

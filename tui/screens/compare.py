@@ -165,8 +165,8 @@ class CompareScreen(BaseScreen):
 
     def why_not_next(self) -> str:
         """There must be one."""
-        flips = any(pair.relation in ("lost", "gained") for pair in self._pairs.values())
-        return "" if flips else "No problem flips between the two."
+        flips = any(self._pairs[key].relation in ("lost", "gained") for key in self.rows.keys)
+        return "" if flips else "No problem shown flips between the two."
 
     why_not_previous = why_not_next
 

@@ -252,7 +252,10 @@ class ConfigurationScreen(BaseScreen):
         """Flips need a comparison."""
         if not self.other:
             return "c chooses a configuration to compare with first."
-        return "" if self._flips else "No problem flips between the two."
+        if not self._flips:
+            return "No problem flips between the two."
+        shown = any(key in self._flips for key in self.rows.keys)
+        return "" if shown else "No flip is among the problems shown: f and / show others."
 
     why_not_previous = why_not_next
 
