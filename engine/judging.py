@@ -15,6 +15,9 @@ from engine.protocols import Limits, Outcome, Program, Sandbox
 from engine.recorder import Recorder
 from engine.scoring import Score
 
+BACKLOG = 256
+"""Distinct programs that may wait for the sandbox."""
+
 REMEMBERED = 4096
 """Outcomes held in memory; older ones come from the store."""
 
@@ -79,8 +82,10 @@ class JudgePool:
             self._finished.put((key, error))
 
     def collect(self) -> Iterator[tuple[Candidate, StoredOutcome]]:
-        """Outcomes that are there now, without waiting."""
-        while not self._finished.empty():
+        """Outcomes that are there now; waits for some while more than BACKLOG programs are on their way, so that a slow
+        sandbox holds up the model instead of filling the memory.
+        """
+        while not self._finished.empty() or self.pending > BACKLOG:
             self._arrived(*self._finished.get())
         ready, self._ready = self._ready, []
         yield from ready

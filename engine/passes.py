@@ -58,7 +58,8 @@ class GroupRun:
     """Makes the requests of one group, and hands what configurations read of its replies to the judges.
 
     `todo(configuration id, task id, sample)` is False where an earlier life of the run has the outcome already;
-    `waiting` maps the ids of requests in flight to who waits for them, over all groups of one loaded model.
+    `waiting` maps the ids of requests in flight to who waits for them, over all groups of one loaded model; `listen`
+    does what is due meanwhile and is False once the run is to stop.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class GroupRun:
         todo: Callable[[str, str, int], bool],
         waiting: dict[str, list[tuple[GroupRun, Asked]]],
         pace: Pace,
+        listen: Callable[[], bool],
     ) -> None:
         extraction.check_template(group.template)
         self._group = group
@@ -84,14 +86,20 @@ class GroupRun:
         self._todo = todo
         self._waiting = waiting
         self._pace = pace
+        self._listen = listen
         self._counts = [PassCount() for _ in group.passes]
         self._eos = model.special_tokens.get("eos_token", "")
         self._stop_words = prompts.stop_words(benchmark, group.template, self._eos)
         self._chat = chat_template(model)
 
     def requests(self) -> Iterator[Request]:
-        """What the store does not have, problem by problem; `TemplateError` when a prompt fails to render."""
+        """What the store does not have, problem by problem; `TemplateError` when a prompt fails to render.
+
+        `listen` is asked before each problem, since of what is kept there may be much; it ends here when that is False.
+        """
         for problem in self._benchmark.problems:
+            if not self._listen():
+                return
             text = prompts.render(
                 self._group.template, self._benchmark, problem, prefill=self._group.prefill, chat=self._chat
             )

@@ -241,7 +241,7 @@ class Runner:
         try:
             running = GroupRun(
                 group, benchmark, model, self._recorder, self._pool, first_index=first, todo=self._todo,
-                waiting=waiting, pace=pace,
+                waiting=waiting, pace=pace, listen=self._listen,
             )  # fmt: skip
             for request in running.requests():
                 if not self._listen():

@@ -21,6 +21,7 @@ from engine.events import (
 from engine.scoring import Score, fold_scores
 from engine.settings import Configuration
 from tui.kept import Kept, Reply
+from tui.workload import Workload
 
 ENDED = ("stopped", "finished", "failed")
 """States in which a run's worker has said its last word."""
@@ -38,19 +39,24 @@ class Pace:
         self._seconds = 0.0
         self._count = 0.0
         self._tokens = 0.0
+        self._units = 0.0
         self._seen = 0
         self._watched = 0.0
 
-    def add(self, time: float, count: int, tokens: int) -> None:
-        """`count` new generations with `tokens` tokens in all were stated at Unix time `time`."""
+    def add(self, time: float, count: int, tokens: int, units: float | None = None) -> None:
+        """`count` new generations with `tokens` tokens in all were stated at Unix time `time`; `units` is what they
+        count as work (`tui.workload`), each 1 where nothing is said.
+        """
         if self._last is not None and time > self._last:
             keep = float(0.5 ** (count / self._half))
             self._seconds = self._seconds * keep + time - self._last
             self._watched += time - self._last
             self._count *= keep
+            self._units *= keep
             self._tokens *= keep
         self._last = time if self._last is None else max(time, self._last)
         self._count += count
+        self._units += count if units is None else units
         self._tokens += tokens
         self._seen += count
 
@@ -71,6 +77,11 @@ class Pace:
     def seconds_per_generation(self) -> float:
         """Wall seconds for one new generation; 0 while unknown."""
         return self._seconds / self._count if self.known and self._count else 0.0
+
+    @property
+    def seconds_per_unit(self) -> float:
+        """Wall seconds for one unit of work; 0 while unknown."""
+        return self._seconds / self._units if self.known and self._units else 0.0
 
     @property
     def tokens_per_second(self) -> float:
@@ -126,6 +137,7 @@ class RunState:
     version: int = 0
     events: int = 0
     pace: Pace = field(default_factory=Pace)
+    work: Workload = field(default_factory=Workload)
 
     def apply(self, stream: Iterable[tuple[float, Event]]) -> None:
         """Fold events, oldest first."""
@@ -153,8 +165,9 @@ class RunState:
     def _generated(self, time: float, event: Generated) -> None:
         if self.kept.made(event):
             self.done += 1
+            units = self.work.made(event.index)
             if not event.reused:
-                self.pace.add(time, 1, event.tokens)
+                self.pace.add(time, 1, event.tokens, units)
         self.newest = event
 
     def _rare(self, time: float, event: Event) -> None:
@@ -181,6 +194,8 @@ class RunState:
             self.notes.append(event)
 
     def _started(self, time: float, event: Started) -> None:
+        if not self.scores:
+            self.work = Workload(event)
         fold_scores((event,), self.scores)
         self.order = list(self.scores)
         places = {name: {task_id: i for i, task_id in enumerate(found)} for name, found in event.problems.items()}
@@ -221,7 +236,10 @@ class RunState:
         """Estimated wall seconds until every generation exists; None while that is not known."""
         if self.ended or not self.pace.known:
             return None
-        return max(0, self.generations - self.done) * self.pace.seconds_per_generation
+        return self.work.left(self._ended) * self.pace.seconds_per_unit
+
+    def _ended(self, configuration: str) -> bool:
+        return configuration in self.finished or bool(self.scores[configuration].failure)
 
     def row_state(self, configuration: str) -> str:
         """`finished`, `failed`, `running` or `waiting`."""

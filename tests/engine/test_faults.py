@@ -142,7 +142,8 @@ def test_a_changed_file_of_a_new_run_is_another_model(store: Store, fakes: Any) 
 def test_another_engine_is_refused_where_scores_are_open(store: Store, fakes: Any) -> None:
     """Half a score at width 4 is not completed at width 8; a precision that was not begun runs with what there is."""
     life = fakes.Life(store, GRID)
-    life.go(stop_after=5)
+    life.go(stop_after=16)
+    assert any(score.kinds for score in life.scores.values())
     wider = OtherFile(fakes, numerics={"width": "8"}).kind
     life.kind = wider
     life.go()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import Any
 
 import pytest
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from cache.store import Store
 from engine.errors import BenchmarkError
 from engine.events import ConfigurationFailed, ConfigurationFinished, Judged, ReferenceChecked
-from engine.judging import program_key
+from engine.judging import JudgePool, program_key
 from engine.protocols import Limits, Program
-from engine.settings import Grid
+from engine.settings import Decoding, Grid
 
 
 def test_a_run_finishes_every_configuration(store: Store, fakes: Any) -> None:
@@ -169,3 +170,39 @@ def test_every_field_of_a_program_is_in_its_key() -> None:
     ]
     keys = {program_key(program, Limits(), "s") for program in (base, *others)}
     assert len(keys) == 1 + len(others)
+
+
+def test_a_slow_sandbox_holds_up_the_model(store: Store, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many replies there are, only so many programs wait: the worker's memory does not grow with them."""
+    monkeypatch.setattr("engine.judging.BACKLOG", 8)
+    most = 0
+
+    class Watched(JudgePool):
+        def submit(self, *arguments: Any) -> None:
+            nonlocal most
+            super().submit(*arguments)
+            most = max(most, self.pending)
+
+    class Slow(fakes.Sandbox):  # type: ignore[misc]
+        def run(self, program: Program, limits: Limits) -> Any:
+            time.sleep(0.002)
+            return super().run(program, limits)
+
+    monkeypatch.setattr("engine.run.JudgePool", Watched)
+    life = fakes.Life(store, Grid(benchmark=("fake-python",), decoding=(Decoding(0.8),), samples=(10,)))
+    life.benchmark, life.sandbox = fakes.Benchmark(size=40), Slow()
+    assert life.go() == "finished"
+    assert all(score.finished for score in life.scores.values())
+    assert 4 < most <= 8 + 4 + 1, "a step ends at most one reply of each of four slots"
+
+
+def test_a_stop_is_heard_while_kept_replies_are_read(store: Store, fakes: Any) -> None:
+    """A run that finds everything in the store asks for no reply, and obeys all the same."""
+    grid = Grid(benchmark=("fake-python",), decoding=(Decoding(0.8),), samples=(3,))
+    fakes.Life(store, grid).go()
+    second = fakes.Life(store, grid)
+    assert second.go(stop_after=2) == "stopped"
+    judged = sum(len(score.kinds) for score in second.scores.values())
+    assert 0 < judged < 18
+    assert second.go() == "finished"
+    assert second.made == []
