@@ -162,7 +162,10 @@ def main() -> int:
     parser.add_argument("--audit", type=int, default=8)
     options = parser.parse_args()
     began = time.perf_counter()
-    found: dict[str, Any] = {"devices": llamacpp.devices(), "build": dict(llamacpp.build())}
+    found: dict[str, Any] = {
+        "devices": [one.description for one in llamacpp.devices()],
+        "build": dict(llamacpp.build()),
+    }
     found["environment"] = describe().lines()
     if not found["devices"]:
         found["missing"] = "this build of llama.cpp offers no accelerator here"

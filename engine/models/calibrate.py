@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cache.files import Facts
+from engine.errors import ModelError
 from engine.models import llamacpp, sample
 from engine.models.decoder import Decoder
 from engine.models.drafting import tokens_per_step
@@ -100,7 +101,10 @@ def _measure(model: LocalModel, shapes: Sequence[Shape]) -> dict[str, Any]:
         for one in usable:
             if speeds and (clock() - began > SECONDS or time.perf_counter() - started > 4 * SECONDS):
                 break
-            model.shape(width=one.width, block=one.block)
+            try:
+                model.shape(width=one.width, block=one.block)
+            except ModelError:
+                continue  # an accelerator is asked for memory by trying
             speeds[one] = decode_speed(model.decoder, prompt, clock) * accepted[one.block]
         independent: dict[Shape, bool] = {}
         for one in in_order(speeds):

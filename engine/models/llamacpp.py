@@ -10,6 +10,7 @@ import functools
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ _SPINS = "1000"
 times slower as soon as another process wants a core; this costs a tenth on an idle machine."""
 
 _INFO, _WARNING, _ERROR = 2, 3, 4  # as in ggml.h; the package's own logger has other numbers
+
+_NO_MEMORY = -2  # llama_decode: a buffer could not be allocated
 
 _log: deque[tuple[int, str]] = deque(maxlen=_KEPT_LINES)
 _keep_alive: list[Any] = []
@@ -84,8 +87,16 @@ def build() -> Mapping[str, str]:
     }
 
 
-def devices() -> list[str]:
-    """Descriptions of the accelerators that this build can use; empty on a CPU-only build."""
+@dataclass(frozen=True)
+class Device:
+    """An accelerator that this build can use, and the bytes of its memory that are free now."""
+
+    description: str
+    free: int
+
+
+def devices() -> list[Device]:
+    """The accelerators that this build can use; empty on a CPU-only build."""
     if not _library().llama_supports_gpu_offload():
         return []
     from llama_cpp._ggml import libggml
@@ -96,12 +107,14 @@ def devices() -> list[str]:
     libggml.ggml_backend_dev_description.restype = ctypes.c_char_p
     libggml.ggml_backend_dev_description.argtypes = [ctypes.c_void_p]
     libggml.ggml_backend_dev_type.argtypes = [ctypes.c_void_p]
-    found = [libggml.ggml_backend_dev_get(index) for index in range(libggml.ggml_backend_dev_count())]
-    return [
-        libggml.ggml_backend_dev_description(device).decode()
-        for device in found
-        if libggml.ggml_backend_dev_type(device)
-    ]
+    libggml.ggml_backend_dev_memory.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    found = []
+    for handle in map(libggml.ggml_backend_dev_get, range(libggml.ggml_backend_dev_count())):
+        if libggml.ggml_backend_dev_type(handle):
+            free, total = ctypes.c_size_t(), ctypes.c_size_t()
+            libggml.ggml_backend_dev_memory(handle, ctypes.byref(free), ctypes.byref(total))
+            found.append(Device(libggml.ggml_backend_dev_description(handle).decode(), free.value))
+    return found
 
 
 def quantise(source: Path, target: Path, precision: str, threads: int) -> None:
@@ -166,6 +179,11 @@ class LlamaDecoder:
         self.width = self.slot_tokens = 0
         self.block = 1
         self.flash_attention = flash_attention
+
+    @property
+    def shaped(self) -> bool:
+        """True when there are slots: after `shape`, unless it failed, until `close`."""
+        return bool(self._context)
 
     @property
     def slot_length(self) -> int:
@@ -253,6 +271,11 @@ class LlamaDecoder:
         if code == 1:
             raise ModelError(
                 f"the KV cache is full at {self.slot_tokens} tokens per slot; open the model with longer slots"
+            )
+        if code == _NO_MEMORY:
+            raise ModelError(
+                f"out of memory while decoding {self.width} slots of {self.slot_tokens} tokens: {last_log_lines()}; "
+                "choose a smaller width or maximum length"
             )
         if code != 0:
             raise ModelError(f"llama.cpp failed to decode (code {code}): {last_log_lines()}")

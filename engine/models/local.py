@@ -107,7 +107,7 @@ class LocalModel:
             raise ModelError("the model is generating; close that iteration before changing its slots")
         now = self.decoder
         wanted = width or now.width, slot_tokens or now.slot_tokens, block or now.block
-        if wanted == (now.width, now.slot_tokens, now.block):
+        if now.shaped and wanted == (now.width, now.slot_tokens, now.block):
             return
         if not self.fits(*wanted):
             need = needed(self.header, *wanted)

@@ -20,6 +20,9 @@ __all__ = ["DEFAULT_WIDTH", "LocalModel", "open_model"]
 DEFAULT_WIDTH = 8
 """Slots decoded together where nothing was asked for and nothing is measured."""
 
+_FOR_SLOTS = 0.1
+"""The share of an accelerator's free memory that weights leave for slots and buffers."""
+
 
 def open_model(
     name: str,
@@ -45,7 +48,8 @@ def open_model(
     made = derive(file, precision, folder, facts)
     header = read_header(made.path)
     layers = header.number(f"{header.architecture}.block_count") + 1
-    tries = [0] if not llamacpp.devices() or gpu_layers == 0 else _offloads(gpu_layers, layers)
+    accelerators = [] if gpu_layers == 0 else llamacpp.devices()
+    tries = _offloads(gpu_layers, layers, _fitting_layers(header, layers, accelerators)) if accelerators else [0]
     device = _device(tries[0], layers)
     kept = None if width else calibrate.kept(made.sha256, device, facts)
     shapes = [Shape(width, block or 1)] if width else _smaller(calibrate.shape_of(kept) if kept is not None else None)
@@ -69,11 +73,17 @@ def _smaller(chosen: Shape | None) -> list[Shape]:
     return [chosen, *(Shape(width, chosen.block) for width in (16, 8, 4, 1) if width < chosen.width)]
 
 
-def _offloads(gpu_layers: int | None, layers: int) -> list[int]:
-    """Numbers of layers to try on the accelerator, most first."""
+def _fitting_layers(header: Header, layers: int, accelerators: Sequence[llamacpp.Device]) -> int:
+    """How many layers' weights fit into what the accelerators have left, a reserve for slots and buffers kept."""
+    free = sum(one.free for one in accelerators)
+    return max(0, min(layers, int((1 - _FOR_SLOTS) * free * layers / max(header.weight_bytes, 1))))
+
+
+def _offloads(gpu_layers: int | None, layers: int, fitting: int) -> list[int]:
+    """Numbers of layers to try on the accelerator, most first: those that fit, then fewer, as slots need room too."""
     if gpu_layers is not None:
         return [layers if gpu_layers < 0 else min(gpu_layers, layers)]
-    return [layers, 3 * layers // 4, layers // 2, layers // 4, 0]
+    return list(dict.fromkeys([fitting, 3 * fitting // 4, fitting // 2, fitting // 4, 0]))
 
 
 def _fitting(file: ModelFile, header: Header, shapes: Sequence[Shape], slot_tokens: int) -> Shape:
@@ -113,5 +123,5 @@ def _load(
 def _device(offloaded: int, layers: int) -> str:
     if not offloaded:
         return CPU
-    name = ", ".join(llamacpp.devices())
+    name = ", ".join(one.description for one in llamacpp.devices())
     return name if offloaded >= layers else f"{name} ({offloaded} of {layers} layers), CPU"
