@@ -222,6 +222,17 @@ def _step_commands(commands: _Commands) -> None:
     prompts.add_argument("--template", required=True)
     prompts.add_argument("--no-prefill", action="store_true", help="do not start the answer with the function header")
     prompts.add_argument("--model", metavar="FILE", help="the GGUF whose own template `chat` renders")
+    check = _add(
+        commands,
+        "check",
+        "checking",
+        "check",
+        "check a benchmark against itself, without a model; exit 1 when wrong",
+    )
+    check.add_argument("benchmark")
+    check.add_argument("--data", default="", help="the benchmark's local file (default: the hub)")
+    check.add_argument("--level", help="sandbox level (default: the best there is)")
+    _format(check)
     extract = _add(commands, "extract", "steps", "extract", "replies in, candidate programs out (JSON Lines on stdin)")
     extract.add_argument("--strategy", required=True)
     extract.add_argument("--benchmark", default="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +18,7 @@ from engine.denominator import of_score
 from engine.environment import free_cores
 from engine.exports import sheets, write
 from engine.job import Job
-from engine.protocols import Sandbox
+from engine.protocols import Benchmark, Sandbox
 from engine.recorder import Recorder
 from engine.rescoring import Spread
 from engine.scoring import Score
@@ -42,7 +42,7 @@ def import_generations(options: argparse.Namespace) -> int:
     found = read_generations(path, benchmark.problems, options.kind or "", results)
     data = str(Path(options.data).expanduser().absolute()) if options.data else ""
     job = job_of(found, benchmark, data, origin_of(path, options.kind or "", results))
-    with _store() as store, _sandbox() as sandbox:
+    with _store() as store, _sandbox([benchmark]) as sandbox:
         run = _create(store, f"imported: {path.name}", job, f"from {path.name}", table=options.table)
         recorder = Recorder(store, run)
         if not options.no_reference_check:
@@ -67,9 +67,10 @@ def rescore(options: argparse.Namespace) -> int:
     from engine.rescoring import job_of, spreads
     from engine.rescoring import rescore as judge_again
 
-    with _store() as store, _sandbox() as sandbox:
+    with _store() as store:
         source = read_run(store, _chosen(store, options.run))
         job = job_of(source, [name.strip() for name in options.extraction.split(",") if name.strip()])
+    with _store() as store, _sandbox(opened(source, open_benchmark).values()) as sandbox:
         run = _create(store, f"re-scored: {source.name}", job, f"re-scored from run {source.id}", of=source.id)
         done = judge_again(Recorder(store, run), source.id, job, sandbox, open_benchmark, free_cores())
         store.set_state(run, "finished", f"re-scored from run {source.id}", release=True)
@@ -131,10 +132,11 @@ def _store() -> Iterator[Store]:
 
 
 @contextmanager
-def _sandbox() -> Iterator[Sandbox]:
+def _sandbox(benchmarks: Iterable[Benchmark]) -> Iterator[Sandbox]:
+    """A sandbox for the languages of these benchmarks."""
     from engine.sandbox import open_sandbox
 
-    sandbox = open_sandbox()
+    sandbox = open_sandbox(languages=tuple(dict.fromkeys(str(b.facts()["language"]) for b in benchmarks)))
     try:
         yield sandbox
     finally:

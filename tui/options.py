@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from engine.benchmarks import open_benchmark
 from engine.benchmarks.families import COMPLETION_TASKS
 from engine.errors import SettingsError
+from engine.prompts import is_completion
 from engine.settings import Grid, parse_decoding
 from tui.errors import OptionError
 from tui.study import ModelChoice, Study
@@ -29,7 +31,7 @@ def study_from_options(options: argparse.Namespace) -> Study:
     try:
         grid = Grid(
             benchmark=_list(options.benchmark),
-            template=_list(options.template) or (_template(options.benchmark),),
+            template=_list(options.template) or (_template(options.benchmark, options.data),),
             decoding=tuple(parse_decoding(text) for text in _list(options.decoding)),
             max_length=_numbers("--max-length", options.max_length),
             precision=_list(options.precision),
@@ -54,9 +56,14 @@ def study_from_options(options: argparse.Namespace) -> Study:
     )
 
 
-def _template(benchmarks: str) -> str:
+def _template(benchmarks: str, data: str) -> str:
     """The template that goes without saying: a completion task's own prompt, else the harness's instruct."""
-    return "completion" if all(name in COMPLETION_TASKS for name in _list(benchmarks)) else "instruct"
+
+    def completes(name: str) -> bool:
+        # One's own benchmark may be either: its rows say which.
+        return name in COMPLETION_TASKS or (name == "custom" and is_completion(open_benchmark(name, data or None)))
+
+    return "completion" if all(map(completes, _list(benchmarks))) else "instruct"
 
 
 def _model_name(file: str) -> str:

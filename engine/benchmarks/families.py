@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.benchmarks import custom, evalplus, humaneval, mbpp, quixbugs
+from engine.benchmarks import rows as read
 from engine.benchmarks.cards import facts_of
 from engine.benchmarks.hub import PINNED, check_pinned, fetch_pinned
-from engine.benchmarks.rows import read_objects
 from engine.errors import BenchmarkError
 from engine.protocols import Benchmark
 
@@ -50,11 +50,12 @@ def _mbpp_plus(name: str, rows: Rows, source: Mapping[str, Any], where: str) -> 
 
 
 def _need(rows: Rows, fields: Fields, where: str) -> None:
-    for row in rows:
+    for number, row in enumerate(rows):
+        place = rows.places[number] if isinstance(rows, read.Rows) else where
         for field, kind in fields.items():
             if not isinstance(row.get(field), kind):
                 raise BenchmarkError(
-                    f"{where}, task_id {row['task_id']!r}, field {field!r}: missing or of another type; "
+                    f"{place}, task_id {row['task_id']!r}, field {field!r}: missing or of another type; "
                     "expected rows all in EvalPlus's shape, or all in the hub's: use one file as it was published"
                 )
 
@@ -96,7 +97,7 @@ def open_family(name: str, data: str | None) -> Benchmark:
             f'(in a study file: data = "FILE"); expected {family.wanted}'
         )
     paths = fetch_pinned(pinned) if pinned else [Path(data or "").expanduser()]
-    rows = read_objects(paths, family.fields, family.key)
+    rows = read.read_objects(paths, family.fields, family.key)
     if pinned:
         check_pinned(pinned, rows, paths[0])
     return family.make(name, rows, facts_of(rows, paths, pinned), str(paths[0]))

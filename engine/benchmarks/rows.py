@@ -22,6 +22,19 @@ Row = Mapping[str, str]
 AnyRow = dict[str, Any]
 
 
+class Rows(list[AnyRow]):
+    """Rows as read, and beside each the file and line (row in Parquet) where it stands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[str] = []
+
+    def add(self, row: AnyRow, place: str) -> None:
+        """One more row."""
+        self.append(row)
+        self.places.append(place)
+
+
 def read_rows(path: Path) -> tuple[Row, ...]:
     """All rows of a JSON Lines file, every value as text; `BenchmarkError` names file, line, field and remedy."""
     return parse_rows(_read(path), str(path))
@@ -45,15 +58,13 @@ def parse_rows(data: bytes, source: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def read_objects(
-    paths: Sequence[Path], required: Mapping[str, type | tuple[type, ...]], key: str = "task_id"
-) -> list[AnyRow]:
+def read_objects(paths: Sequence[Path], required: Mapping[str, type | tuple[type, ...]], key: str = "task_id") -> Rows:
     """All objects of JSON Lines files (.gz too) or Parquet files, values as they are, in the order of the paths.
 
     `required` gives the types of fields, `key` is the field that no two objects share. `BenchmarkError` names file,
     line (row in Parquet), field, expectation and remedy.
     """
-    rows: list[AnyRow] = []
+    rows = Rows()
     first: dict[str, str] = {}
     for path in paths:
         for place, row in _placed(path):
@@ -65,7 +76,7 @@ def read_objects(
                     f"{where}: {key} {row[key]!r} is already on {known}; "
                     "every problem is counted once: remove one of the two lines"
                 )
-            rows.append(row)
+            rows.add(row, where)
     if not rows:
         raise BenchmarkError(f"{paths[0]}: no rows; expected one JSON object a line with {', '.join(required)}")
     return rows

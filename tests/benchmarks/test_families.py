@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 
 from engine.benchmarks import open_benchmark
 from engine.benchmarks.evalplus import conversion
+from engine.benchmarks.reference import reference_check
 from engine.errors import BenchmarkError, TemplateError
 from engine.prompts import render, stop_words
 from engine.protocols import Benchmark
+from engine.sandbox import open_sandbox, probe_levels
 
 HUMANEVAL = {
     "task_id": "HumanEval/0", "entry_point": "twice", "prompt": '\ndef twice(x):\n    """Twice x."""\n',
@@ -90,7 +93,14 @@ def test_gzip_is_read_and_a_broken_one_is_an_error(tmp_path: Path) -> None:
         ("quixbugs", {"name": "f", "buggy": "x = 1", "correct": "", "cases": [[[1], 2]]}, "no function of that name"),
         ("quixbugs", {"name": "f", "buggy": "", "correct": "", "cases": None}, "no row has cases"),
         ("custom", {**HUMANEVAL, "timeout": -1}, "field 'timeout': -1 is not between"),
-        ("custom", {k: v for k, v in HUMANEVAL.items() if k != "prompt"}, "field 'prompt': a completion task needs"),
+        (
+            "custom",
+            {k: v for k, v in HUMANEVAL.items() if k != "prompt"},
+            "line 1, field 'prompt': missing; a completion",
+        ),
+        ("custom", {**HUMANEVAL, "timeuot": 3}, "line 1, field 'timeuot': unknown, and close to 'timeout'"),
+        ("custom", {**HUMANEVAL, "timeout": "3"}, "line 1, field 'timeout': found str, expected a number"),
+        ("custom", {**HUMANEVAL, "stop_words": [""]}, "field 'stop_words': expected a list of texts"),
     ],
 )
 def test_file_of_another_shape_is_one_error(tmp_path: Path, name: str, row: dict[str, Any], said: str) -> None:
@@ -169,3 +179,43 @@ def test_own_benchmark_may_be_completion_or_fixing(tmp_path: Path) -> None:
     fix = opened(tmp_path, "custom", {**row, "declaration": "def twice(x):\n", "buggy_solution": "    return x\n"})
     assert (fix.problems[0].prompt, fix.problems[0].instruction) == ("", "Fix bugs in twice.")
     assert fix.limits.cpu_s == 2
+
+
+def test_bad_line_of_an_own_benchmark_is_named_with_file_line_and_field(tmp_path: Path) -> None:
+    """Whatever line it is on, blank lines counted; a setting in a later row, which nobody would read, is refused."""
+    path = tmp_path / "own.jsonl"
+    later = {**HUMANEVAL, "task_id": "HumanEval/1"}
+    for bad, said in (
+        (
+            {k: v for k, v in later.items() if k != "prompt"},
+            "field 'prompt': missing; a completion task needs it as text",
+        ),
+        ({**later, "prompt": 3}, "field 'prompt': found int; a completion task"),
+        ({**later, "timeout": 3}, "field 'timeout': is read from the first row only, for all: move it there"),
+        ({**later, "test": None}, "field 'test': expected text, found NoneType"),
+    ):
+        path.write_text(f"{json.dumps(HUMANEVAL)}\n\n{json.dumps(bad)}\n", encoding="utf-8")
+        with pytest.raises(BenchmarkError) as raised:
+            open_benchmark("custom", str(path))
+        assert str(raised.value).startswith(f"{path}, line 3, {said}"), raised.value
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+
+
+def test_documented_examples_are_benchmarks_that_hold(tmp_path: Path) -> None:
+    """Copied out of the documentation as they stand, both open, and their own reference programs behave."""
+    if not any(p.available for p in probe_levels().values() if p.level != "limits"):
+        pytest.skip("no level of confinement works on this machine")
+    examples = re.findall(r"```jsonl\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(examples) == 2
+    sandbox = open_sandbox(jobs=1)
+    try:
+        for text in examples:
+            path = tmp_path / "own.jsonl"
+            path.write_text(text, encoding="utf-8")
+            benchmark = open_benchmark("custom", str(path))
+            found = reference_check(benchmark, sandbox)
+            assert (found.problems, found.correct, found.buggy) == (2, 2, 2)
+    finally:
+        sandbox.close()

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from engine.sandbox import probe_levels
-from tui.cli import run_cli
+from tui.cli import make_parser, run_cli
+from tui.options import study_from_options
 
 HEAD = 'def twice(x):\n    """Twice x."""\n'
 ROW = {
@@ -120,3 +121,22 @@ def test_exported_records_are_read_back_as_reported_scores(tmp_path: Path, go: A
         (path,) = [path for path in paths if path.endswith(ending)]
         status, (found,), _ = go("read", path, "--problems", "3")
         assert (status, found["benchmark"], found["counts"]["half_up"]) == (0, "custom", [2]), kind
+
+
+def test_a_benchmark_is_checked_without_a_model(tmp_path: Path, go: Any) -> None:
+    """A sound one ends with 0; a correct program that fails is named with its cause, and the status is 1."""
+    data = write(tmp_path / "own.jsonl", ROW, {**ROW, "task_id": "Own/1", "canonical_solution": "    return 3 * x\n"})
+    status, lines, _ = go("check", "custom", "--data", data)
+    assert (status, lines[0]) == (1, "reference check of custom: 1/2 correct bodies pass, 2/2 buggy ones fail")
+    assert lines[1].startswith("  wrong: Own/1 (correct body: failed")
+    status, (found,), _ = go("check", "custom", "--data", write(tmp_path / "own.jsonl", ROW), "--format", "jsonl")
+    assert (status, found["holds"], found["total"]) == (0, True, 1)
+
+
+def test_one_s_own_completion_tasks_are_asked_as_such(tmp_path: Path) -> None:
+    """Without --template the rows decide: completion tasks get their own prompts, fixing tasks the instruction."""
+    parse = make_parser().parse_args
+    for rows, template in (((ROW,), "completion"), (({**ROW, "declaration": "d", "buggy_solution": "b"},), "instruct")):
+        data = write(tmp_path / "own.jsonl", *rows)
+        options = parse(["run", "--model", "m.gguf", "--benchmark", "custom", "--data", data])
+        assert study_from_options(options).grid.template == (template,)
