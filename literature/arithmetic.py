@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from literature.granularity import (
+    DOUBLE,
     count_list,
     count_span,
     counts,
@@ -74,6 +75,9 @@ def _arithmetic(value: str, problems: int, samples: int) -> Arithmetic:
         f"{close.percent}): the stated setup and the number do not fit. "
     )
     others = _others(value, problems, samples)
+    twice_low, twice_high = count_span(number, total, DOUBLE)
+    if twice_low <= twice_high:
+        others.insert(0, f"{count_list(range(twice_low, twice_high + 1))}/{total} if rounded twice")
     if cut_off:
         others.insert(0, f"{count_list(range(cut_low, cut_high + 1))}/{total} if cut off instead of rounded")
     sentence += f"It would be {'; '.join(others)}. " if others else ""

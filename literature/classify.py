@@ -183,7 +183,10 @@ def _by_count(measurement: Measurement, side: _Side, count: int, same: float) ->
         if low == high and side.claimed in (None, side.samples):
             often = "" if measurement.greedy else f"; an honest rerun prints it again {same:.0%} of the time"
             unstated = "" if side.claimed else "; the source does not state its samples"
-            return EXACT, f"{shown} prints as {side.text} and no other count of {side.total} does{often}{unstated}"
+            return EXACT, (
+                f"{shown} prints as {side.text} and no other count of {side.total} does; whether the same problems "
+                f"passed there is unknown{often}{unstated}"
+            )
         if side.claimed not in (None, side.samples):
             return (
                 ROUNDING,

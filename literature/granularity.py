@@ -1,7 +1,8 @@
 """Which counts print as a reported score: granularity of percentages, decided in whole numbers.
 
 A score of N problems with n samples each is k / (N n) for a whole k; a printed value has a set of counts, often empty.
-Source: Brown and Heathers 2017 (SPPS 8:363-369), the GRIM test, here for percentages with four rounding rules.
+Source: Brown and Heathers 2017 (SPPS 8:363-369), the GRIM test, here for percentages with five rounding
+rules.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from literature.values import Printed, decimal_text, printed
 
 ROUNDINGS = ("half_up", "half_even")
 RULES = (*ROUNDINGS, "truncate", "ceiling")
+DOUBLE = "double"
+"""Rounded half up to one place more first, then again: 47.445 prints as 47.45 and then as 47.5."""
 Span = tuple[int, int]
 FLOAT_DIGITS = 10**14
 
@@ -49,6 +52,12 @@ class Counts:
     def rounded(self) -> tuple[int, ...]:
         """Counts that print so under either rounding to the nearest; at ties both neighbours are accepted."""
         return self.accepted(ROUNDINGS)
+
+    @property
+    def double(self) -> tuple[int, ...]:
+        """Counts that print so when rounded twice."""
+        low, high = count_span(printed(self.value), self.total, DOUBLE)
+        return tuple(range(low, high + 1))
 
     def accepted(self, rules: Iterable[str]) -> tuple[int, ...]:
         """Counts that print so under at least one of `rules`."""
@@ -90,6 +99,9 @@ def count_span(value: Printed, total: int, rule: str) -> Span:
                 high += 1
             elif ticks % 2 == 1 and (2 * ticks - 1) * total % (2 * scale) == 0:
                 low += 1
+    elif rule == DOUBLE:
+        # Rounding 10 x to the nearest and then a tenth of it: x from t - .55 to below t + .45; both sides times 20.
+        low, high = -(-(20 * ticks - 11) * total // (20 * scale)), -(-(20 * ticks + 9) * total // (20 * scale)) - 1
     elif rule == "truncate":
         low, high = -(-ticks * total // scale), -(-(ticks + 1) * total // scale) - 1
     elif rule == "ceiling":
@@ -173,10 +185,9 @@ def describe(value: str, problems: int, samples: int = 1) -> str:
     size = f"{found.nearest.count}/{found.total} = {found.nearest.percent}"
     who = "one sample per problem" if samples == 1 else f"{samples} samples per problem"
     sentence = f"not {grid}: {who} cannot print it (nearest {size})"
-    if found.truncate or found.ceiling:
-        rule, ks = ("cut off", found.truncate) if found.truncate else ("rounded up", found.ceiling)
-        sentence += f"; {count_list(ks)}/{found.total} prints so if {rule}"
-    return sentence
+    named = (("cut off", found.truncate), ("rounded twice", found.double), ("rounded up", found.ceiling))
+    rule, ks = next(((rule, ks) for rule, ks in named if ks), ("", ()))
+    return f"{sentence}; {count_list(ks)}/{found.total} prints so if {rule}" if ks else sentence
 
 
 def count_list(numbers: Sequence[int]) -> str:

@@ -12,6 +12,7 @@ from literature.arithmetic import arithmetic
 from literature.errors import ScoreTextError
 from literature.fullprecision import recover
 from literature.granularity import (
+    DOUBLE,
     RULES,
     counts,
     coverage,
@@ -22,6 +23,7 @@ from literature.granularity import (
     possible,
 )
 
+EVERY = (*RULES, DOUBLE)
 totals = st.tuples(st.integers(1, 600), st.integers(1, 30))
 
 
@@ -62,6 +64,28 @@ def test_truncation_is_found_and_said() -> None:
     """16.4 rounds from no count of 164 but is 27/164 cut off."""
     assert counts("16.4", 164).truncate == (27,)
     assert "27/164 prints so if cut off" in describe("16.4", 164)
+
+
+def test_double_rounding_is_found_and_said() -> None:
+    """12 of 127 is 9.4488: 9.4 at once, but 9.45 and then 9.5 in two steps."""
+    assert counts("9.4", 127).rounded == (12,)
+    assert counts("9.5", 127).rounded == ()
+    assert counts("9.5", 127).double == (12,)
+    assert counts("9.4", 127).double == ()
+    assert "12/127 prints so if rounded twice" in describe("9.5", 127)
+    assert "12/127 if rounded twice" in arithmetic("9.5", 127).sentence
+
+
+@given(totals, st.data(), st.integers(0, 3))
+def test_what_is_rounded_twice_is_listed(sizes: tuple[int, int], data: st.DataObject, decimals: int) -> None:
+    """A count printed to one place more and then rounded again is among the counts that double rounding gives."""
+    problems, samples = sizes
+    total = problems * samples
+    count = data.draw(st.integers(0, total))
+    first = (Fraction(100 * count * 10 ** (decimals + 1), total) + Fraction(1, 2)).__floor__()
+    second = (Fraction(first, 10) + Fraction(1, 2)).__floor__()
+    text = f"{second // 10**decimals}.{second % 10**decimals:0{decimals}d}" if decimals else str(second)
+    assert count in counts(text + "%", problems, samples).double
 
 
 def test_ties_are_accepted_from_both_sides() -> None:
@@ -145,7 +169,7 @@ def test_the_print_of_a_float_is_its_count(count: int, scale: int) -> None:
         assert count in counts(text + sign, 164, 20).rounded
 
 
-@given(totals, st.integers(0, 1000), st.lists(st.sampled_from(RULES), unique=True), st.sampled_from(RULES))
+@given(totals, st.integers(0, 1000), st.lists(st.sampled_from(EVERY), unique=True), st.sampled_from(EVERY))
 def test_widening_a_rounding_rule_never_removes_a_count(
     sizes: tuple[int, int], ticks: int, rules: list[str], more: str
 ) -> None:
