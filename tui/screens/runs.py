@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tui.doctor import Finding
 
 ROLES = {"running": "agree", "finished": "agree", "paused": "open", "created": "open", "queued": "partial"}
-LOOK_SECONDS = 2.0
+LOOK_SECONDS, PATIENCE = 2.0, 0.7
 
 
 class RunsScreen(BaseScreen):
@@ -57,6 +57,7 @@ class RunsScreen(BaseScreen):
         self._findings: Sequence[Finding] | None = None
         self._errand: Errand[Sequence[Finding]] | None = None
         self._whole = False
+        self._began = 0.0
         self._looked = 0.0
         self._studies: dict[str, Study] = {}
 
@@ -102,17 +103,19 @@ class RunsScreen(BaseScreen):
             cell("detail", 30, "muted"),
         )
         self._rows()
-        self._look()
+        self._show_machine()
+        self._began = self._began or time.monotonic()
 
     def _rows(self) -> None:
         self.rows.show([*dict.fromkeys([*self._recent, *self._studies]), *self._runs])
 
     def _look(self) -> None:
-        """Begin to look at the machine, once."""
+        """Begin to look at the machine, once, and not before the screen can be used."""
         look = self.root.parts.look
-        if look is not None and self._errand is None and self._findings is None:
+        waited = time.monotonic() - self._began >= PATIENCE
+        if look is not None and waited and self._errand is None and self._findings is None:
             self._errand = Errand(look)
-        self._show_machine()
+            self._show_machine()
 
     def _show_machine(self) -> None:
         view = self.query_one("#machine", TextView)
@@ -135,6 +138,7 @@ class RunsScreen(BaseScreen):
 
     def tick(self) -> None:
         """The queue goes forward by itself; what the look at the machine found is shown when it is there."""
+        self._look()
         if self._errand is not None and self._errand.done:
             errand, self._errand = self._errand, None
             try:
