@@ -33,7 +33,7 @@ class Pace:
     Replies kept from an earlier run cost nothing and are not counted; a pause stops the clock.
     """
 
-    def __init__(self, half: float = 64.0) -> None:
+    def __init__(self, half: float = 128.0) -> None:
         self._half = half
         self._last: float | None = None
         self._seconds = 0.0
@@ -308,6 +308,11 @@ class Countdown:
         self._settle = settle
         self._shown: float | None = None
         self._time = 0.0
+
+    @property
+    def seconds(self) -> float | None:
+        """What is shown, unrounded; None while nothing is."""
+        return self._shown
 
     def show(self, time: float, estimate: float | None) -> str:
         """The text at monotonic `time` for an estimate in seconds; empty while there is none."""
