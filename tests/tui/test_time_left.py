@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
+from itertools import pairwise
 
 from recorded import recording, tasks
 
@@ -40,12 +41,12 @@ def shown() -> Iterator[tuple[float, float, float]]:
 
 def test_an_estimate_comes_within_a_tenth_of_the_run():
     """Nobody waits long for a first one."""
-    events, end = recorded()
+    _, end = recorded()
     assert next(shown())[0] < 0.1 * end
 
 
 def test_what_is_shown_is_near_the_truth():
-    """Between a tenth and nine tenths of the run never off by more than a factor of two, by half of it at the median."""
+    """Between a tenth and nine tenths of the run never off by a factor of two, at the median by less than half."""
     _, end = recorded()
     ratios = [left / true for second, left, true in shown() if 0.1 * end < second < 0.9 * end]
     assert len(ratios) > 200
@@ -56,6 +57,6 @@ def test_what_is_shown_is_near_the_truth():
 def test_what_is_shown_does_not_jump():
     """From one second to the next it goes down by a second, more or less; it hardly ever goes up."""
     found = [left for _, left, _ in shown()]
-    steps = [after - before for before, after in zip(found, found[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(found)]
     assert max(steps) < 0.05 * max(found) and min(steps) > -0.1 * max(found)
     assert sum(step > 1 for step in steps) < 0.1 * len(steps)
