@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from high_level import open_llama
+
 from engine import extraction, prompts
 from engine.chat import chat_of_file
 from engine.environment import free_cores
@@ -31,12 +33,10 @@ class Naive:
 
 def naive(c: Configuration, path: Path, benchmark: Benchmark, problems: list[Problem], sandbox: Sandbox) -> Naive:
     """Load, generate two samples of each problem one after the other, judge; all of it timed."""
-    from llama_cpp import Llama
-
     chat = chat_of_file(path)
     words = prompts.stop_words(benchmark, c.template, chat.eos_token)
     began = time.perf_counter()
-    model = Llama(str(path), n_ctx=c.max_length, n_threads=free_cores(), verbose=False)
+    model = open_llama(path, n_ctx=c.max_length, threads=free_cores())
     load = time.perf_counter() - began
     seconds: dict[int, list[float]] = {0: [], 1: []}
     texts: dict[int, dict[str, str]] = {0: {}, 1: {}}
@@ -52,7 +52,7 @@ def naive(c: Configuration, path: Path, benchmark: Benchmark, problems: list[Pro
                     tokens, max_tokens=room, temperature=c.decoding.temperature, top_p=c.decoding.top_p, top_k=0,
                     min_p=0.0, stop=list(words), seed=sample,
                 )  # fmt: skip
-                found = answer["choices"][0]["text"]  # type: ignore[index]
+                found = answer["choices"][0]["text"]
             texts[sample][problem.task_id] = found
             seconds[sample].append(time.perf_counter() - began)
     model.close()

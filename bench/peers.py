@@ -30,6 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from high_level import open_llama
+
 from cache.files import find_model
 from engine import prompts
 from engine.benchmarks import open_benchmark
@@ -184,7 +186,7 @@ def of_type(precision: str, options: argparse.Namespace, folder: Path) -> dict[s
     middle = ([token for prompt in asked.values() for token in prompt] * 4)[: int(half_way)]
     found = calibrate(model)
     shape = shape_of(found)
-    high_level = high_level_model(model.file.path, options.threads)
+    high_level = open_llama(model.file.path, n_ctx=SLOT_TOKENS, threads=options.threads)
     runs: dict[str, list[Run]] = {"a": [], "b": [], "c": []}
     dummy: list[float] = []
     for _ in range(options.repeats):
@@ -198,26 +200,6 @@ def of_type(precision: str, options: argparse.Namespace, folder: Path) -> dict[s
     model.close()
     served = [server(model.file.path, part, options.new_tokens, options.threads) for _ in range(options.repeats)]
     return {"calibration": found, **summary(runs, served), "c_against_dummy_steps": limit(runs["c"], dummy, shape)}
-
-
-def high_level_model(path: Path, threads: int) -> Any:
-    """`Llama` with the same weights layout and threads as ours; its own default would crash on some AMX builds."""
-    from llama_cpp import Llama, llama_cpp
-
-    default = llama_cpp.llama_model_default_params
-
-    def adjusted() -> Any:
-        params = default()
-        params.use_extra_bufts = llamacpp.repacks()
-        return params
-
-    llama_cpp.llama_model_default_params = adjusted
-    try:
-        return Llama(
-            str(path), n_ctx=SLOT_TOKENS, n_batch=512, n_threads=threads, n_threads_batch=threads, verbose=False
-        )
-    finally:
-        llama_cpp.llama_model_default_params = default
 
 
 def summary(runs: dict[str, list[Run]], served: list[Run | str]) -> dict[str, Any]:

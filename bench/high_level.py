@@ -1,0 +1,27 @@
+"""The package's own `Llama`, as benches compare with it, in builds in which it would end the process too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from engine.models import llamacpp
+
+
+def open_llama(path: Path, *, n_ctx: int, threads: int) -> Any:
+    """`Llama` with the weights laid out as ours: its own choice ends the process in some AMX builds."""
+    repacks = llamacpp.repacks()
+    from llama_cpp import Llama, llama_cpp
+
+    default = llama_cpp.llama_model_default_params
+
+    def adjusted() -> Any:
+        params = default()
+        params.use_extra_bufts = repacks
+        return params
+
+    llama_cpp.llama_model_default_params = adjusted
+    try:
+        return Llama(str(path), n_ctx=n_ctx, n_batch=512, n_threads=threads, n_threads_batch=threads, verbose=False)
+    finally:
+        llama_cpp.llama_model_default_params = default
