@@ -82,17 +82,22 @@ def candidates(reported: ReportedScore) -> list[Candidate]:
     """
     name = reported.stated.get("harness", "").casefold()
     family = task_family(reported.benchmark).partition("-")[0]
-    stated = {
-        _SAME.get(axis, axis): _SAME.get(value.casefold(), value)
-        for axis, value in reported.stated.items()
-        if _SAME.get(axis, axis) in AXES
-    }
+    stated = _stated(reported)
     found = (
         Candidate(one.harness, one.version, stated, _open(one.settings, stated), one.counts, one.note)
         for one in harness_defaults()
         if name in one.names and (not one.benchmarks or not family or family in one.benchmarks)
     )
     return [one for one in found if one.assumed]
+
+
+def _stated(reported: ReportedScore) -> dict[str, str]:
+    """What the source states of the axes, in our labels."""
+    return {
+        _SAME.get(axis, axis): _SAME.get(value.casefold(), value)
+        for axis, value in reported.stated.items()
+        if _SAME.get(axis, axis) in AXES
+    }
 
 
 def _open(settings: Mapping[str, str], stated: Mapping[str, str]) -> dict[str, str]:
@@ -128,6 +133,10 @@ def _number(text: str) -> bool:
 
 
 def agreeing(reported: ReportedScore, measurements: Iterable[Measurement]) -> list[str]:
-    """Ids of the measured configurations that agree with some candidate of a reported score."""
-    found = candidates(reported)
-    return [one.id for one in measurements if any(agrees(candidate, one) for candidate in found)]
+    """Ids of the measured configurations with the settings that the source states, its harness's defaults for the rest.
+
+    Empty where the source does not even say how tokens were chosen: then every configuration would agree.
+    """
+    found = candidates(reported) or [Candidate("", "", _stated(reported), {}, "", "")]
+    known = [one for one in found if {"decoding", "temperature"} & one.settings.keys()]
+    return [one.id for one in measurements if any(agrees(candidate, one) for candidate in known)]

@@ -150,9 +150,14 @@ class Equivalence:
         """For people."""
         if self.equivalent:
             return f"equivalent within {self.margin:g} points"
+        found = (
+            "with so few problems that differ no difference would be detected"
+            if math.isnan(self.detectable)
+            else f"minimal detectable difference {self.detectable:.1f} points"
+        )
         return (
             f"not shown to be equivalent within {self.margin:g} points (smallest claimable margin "
-            f"{self.smallest_margin:.1f}); minimal detectable difference {self.detectable:.1f} points"
+            f"{self.smallest_margin:.1f}); {found}"
         )
 
 

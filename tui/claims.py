@@ -139,9 +139,13 @@ def _block(verdict: ClaimVerdict, by_id: Mapping[str, Score], adjusted: float | 
         yield f"      {stated(reported)}"
     for candidate in candidates(reported):
         yield f"      {candidate.sentence}"
-    if agree := agreeing(reported, _own(verdict, list(by_id.values()))):
-        named = ", ".join(agree[:3]) + (", ..." if len(agree) > 3 else "")
-        yield f"      {len(agree)} of {verdict.configurations} configurations here agree with that: {named}"
+    if agree := set(agreeing(reported, _own(verdict, list(by_id.values())))):
+        best = next(match for match in verdict.matches if match.measurement in agree)
+        score = by_id[best.measurement]
+        yield (
+            f"      {len(agree)} of {verdict.configurations} configurations agree with that, best of them: "
+            f"{score.text}  {score.configuration.label} ({best.kind})"
+        )
     for other in verdict.misattributions:
         yield f"      another {'task variant' if other.benchmark else 'model'}: {other.sentence}"
     for lead in verdict.leads[:LEADS_SHOWN]:

@@ -58,6 +58,7 @@ def test_lines_name_settings_leads_placebo_and_sources(study: Study, literature:
         "states greedy",
         "not stated, by the defaults of bigcode-evaluation-harness",
         "length 512",
+        "4 of 8 configurations agree with that, best of them: ",
         "another task variant: deepseek on humanevalfixdocs-python prints 29.3",
         "a lead, not a finding: ",
         "placebo: 1 of 3 reported values",

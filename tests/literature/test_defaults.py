@@ -61,7 +61,8 @@ def test_measured_configurations_that_agree_are_found(build: Build) -> None:
         build.sampled([1] * 164, 1, id="warm", axes={**axes, "decoding": "T=0.2"}),
     ]
     assert agreeing(score, ones) == ["yes"]
-    assert agreeing(build.score("42.1", decoding="greedy"), ones) == []
+    assert agreeing(build.score("42.1", decoding="greedy"), ones) == ["yes", "long"], "what is stated counts alone too"
+    assert agreeing(build.score("42.1", precision="f32"), ones) == [], "nothing is known of the decoding"
 
 
 def test_every_row_names_a_harness_and_settings() -> None:

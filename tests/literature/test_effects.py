@@ -111,6 +111,13 @@ def test_equality_is_rarely_claimable() -> None:
     assert "minimal detectable difference" in wide.sentence
 
 
+def test_a_comparison_that_could_detect_nothing_says_so() -> None:
+    """Two flips of 64 problems: neither equal within 2 points, nor a difference that could have been seen."""
+    found = equivalence(compare_counts(64, 2, 0), 2.0)
+    assert not found.equivalent
+    assert "no difference would be detected" in found.sentence and "nan" not in found.sentence
+
+
 def test_seed_noise_is_the_measure_of_an_effect() -> None:
     """Against runs of one recipe that flip 7 problems, net -7 is outside; against runs that flip 36, it is not."""
     effect = compare_counts(164, 8, 1)
