@@ -117,3 +117,12 @@ def test_rank_puts_the_better_class_first():
     state, matches = matched(study, script(study, [20, 48, 47, 60]))
     ranked = sorted(state.order[:4], key=lambda key: matches.rank(key, MODEL))
     assert ranked[:2] == [state.order[1], state.order[2]]
+
+
+def test_float_precisions_measure_each_other_s_jitter():
+    """Once f32, f16 and bf16 of one greedy configuration are done, their cells rest on measured jitter, not assumed."""
+    grid = Grid(benchmark=(BENCHMARK,), precision=("f32", "f16", "bf16"))
+    study = make_study(grid)
+    state, matches = matched(study, script(study, [48, 50, 46]))
+    low = matches.reported(MODEL)[0]
+    assert [matches.cell(key, low.id).basis for key in state.order] == ["MEASURED"] * 3
