@@ -3,8 +3,9 @@
     python -m venv /tmp/evalplus && /tmp/evalplus/bin/pip install evalplus
     python bench/evalplus_agreement.py MbppPlus.jsonl --python /tmp/evalplus/bin/python [--every 4]
 
-EvalPlus is not a dependency: it runs in the interpreter that --python names, on samples that `scoretrace export` would
-write, with expected outputs that it computes itself from the same file. Of each correct program one mutant is judged.
+EvalPlus is not a dependency: it runs in the interpreter that --python names, on the file that our export writes of the
+samples once they are imported and judged here, with expected outputs that it computes itself from the same data.
+Of each correct program one mutant is judged.
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ import json
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
+from cache.store import Store
 from engine.benchmarks import open_benchmark
+from engine.cells import Cell, read_run
 from engine.environment import free_cores
+from engine.exports import sheets, write
+from engine.importing import Importer, job_of
+from engine.imports import read_generations
+from engine.recorder import Recorder
 from engine.sandbox import open_sandbox
 
 THEIRS = """
@@ -77,6 +83,28 @@ def mutant(code: str) -> str | None:
     return ast.unparse(ast.fix_missing_locations(tree)) if mutation.done else None
 
 
+def judged_and_exported(
+    options: argparse.Namespace, rows: list[dict[str, str]], folder: Path
+) -> tuple[Path, list[Cell]]:
+    """The samples imported, judged here and exported for EvalPlus: the exported file, and our outcomes in its order."""
+    benchmark = open_benchmark("mbppplus", options.data)
+    given = folder / "m_bench_temp_0.0.jsonl"
+    given.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    store, sandbox = Store(folder / "store.sqlite"), open_sandbox()
+    try:
+        found = read_generations(given, benchmark.problems, "evalplus")
+        run = store.create_run("agreement", "", job_of(found, benchmark, options.data).as_dict())
+        Importer(Recorder(store, run), sandbox, benchmark, free_cores()).run(found)
+        stored = read_run(store, run)
+        (path,) = write(sheets(store, stored, {benchmark.name: benchmark}), "evalplus", folder / "exported")
+        (cells,) = stored.cells.values()
+    finally:
+        sandbox.close()
+        store.close()
+    order = {problem.task_id: place for place, problem in enumerate(benchmark.problems)}
+    return path, sorted(cells.values(), key=lambda cell: (order[cell.task_id], cell.sample))
+
+
 def main() -> int:
     """Judge both ways and print; exit 1 when any verdict differs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -85,29 +113,33 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="only every so many problems")
     parser.add_argument("--skip", default="", help="task ids to leave out, separated by commas")
     options = parser.parse_args()
-    benchmark = open_benchmark("mbppplus", options.data)
     skipped = set(options.skip.split(","))
-    problems = [p for p in benchmark.problems[:: options.every] if p.task_id not in skipped]
-    samples = [(p, "correct", p.canonical) for p in problems]
-    samples += [(p, "mutated", code) for p in problems if (code := mutant(p.canonical)) is not None]
-    sandbox = open_sandbox()
-    with ThreadPoolExecutor(free_cores()) as threads:
-        ours = list(threads.map(lambda s: sandbox.run(benchmark.program(s[0], s[2]), benchmark.limits), samples))
-    sandbox.close()
-    with tempfile.TemporaryDirectory() as folder:
-        script, file = Path(folder) / "theirs.py", Path(folder) / "samples.jsonl"
+    problems = open_benchmark("mbppplus", options.data).problems
+    chosen = [p for p in problems[:: options.every] if p.task_id not in skipped]
+    rows = [{"task_id": p.task_id, "solution": p.canonical} for p in chosen]
+    rows += [{"task_id": p.task_id, "solution": code} for p in chosen if (code := mutant(p.canonical)) is not None]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        exported, ours = judged_and_exported(options, rows, folder)
+        script = folder / "theirs.py"
         script.write_text(THEIRS)
-        file.write_text("".join(json.dumps({"task_id": p.task_id, "solution": code}) + "\n" for p, _, code in samples))
-        command = [options.python, str(script), str(Path(options.data).absolute()), str(file)]
+        command = [options.python, str(script), str(Path(options.data).absolute()), str(exported)]
         output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=folder).stdout
     theirs = [json.loads(line) for line in output.splitlines()]
     differing = [
-        {"task_id": p.task_id, "form": form, "ours": f"{mine.kind} {mine.detail}".strip(), "evalplus": status}
-        for (p, form, _), mine, status in zip(samples, ours, theirs, strict=True)
-        if mine.passed is not (status == "pass")
-    ]
-    both = [status == "pass" for status in theirs]
-    print(json.dumps({"samples": len(samples), "evalplus_passes": sum(both), "differing": differing}, indent=2))
+        {
+            "task_id": cell.task_id, "form": ("correct", "mutated")[cell.sample],
+            "ours": f"{cell.kind} {cell.detail}".strip(), "evalplus": status,
+        }
+        for cell, status in zip(ours, theirs, strict=True)
+        if (cell.kind == "passed") is not (status == "pass")
+    ]  # fmt: skip
+    forms = [cell.sample for cell in ours]
+    told = {
+        "samples": len(ours), "correct": forms.count(0), "mutated": forms.count(1),
+        "evalplus_passes": theirs.count("pass"), "differing": differing,
+    }  # fmt: skip
+    print(json.dumps(told, indent=2))
     return 1 if differing else 0
 
 
