@@ -26,6 +26,7 @@ from engine.gate import told
 from engine.scoring import Score, fold_scores
 from tui.local import LocalSession
 from tui.session import LIVE, Status
+from tui.state import RunState, duration
 
 POLL_SECONDS = 0.2
 PROGRESS_SECONDS = 10.0
@@ -43,11 +44,13 @@ class Follower:
         self._generated = 0
         self._tokens = 0
         self._expected = 0
+        self._state = RunState()
         self.scores: dict[str, Score] = {}
 
     def take(self, moment: float, event: Event) -> None:
         """Fold one event and print what it says."""
         fold_scores([event], self.scores)
+        self._state.apply([(moment, event)])
         if self._form == "jsonl":
             print(json.dumps({"time": moment, **to_dict(event)}), flush=True)
             return
@@ -58,7 +61,9 @@ class Follower:
     def idle(self) -> None:
         """Say once in a while how far generating is."""
         if self._form == "plain" and self._generated and self._clock() - self._said >= PROGRESS_SECONDS:
-            self._print(f"... {self._generated}/{self._expected} generations, {self._tokens} tokens")
+            left = self._state.seconds_left()
+            about = f", about {duration(left)} left" if left else ""
+            self._print(f"... {self._generated}/{self._expected} generations, {self._tokens} tokens{about}")
 
     def _print(self, text: str) -> None:
         self._said = self._clock()

@@ -44,8 +44,15 @@ def test_a_failure_while_decoding_ends_its_load_only(
 ) -> None:
     """Configurations of that precision carry the reason, the device is freed, the next precision is finished."""
     life = fakes.Life(store, GRID)
-    life.kind = failing(fakes, error, after=3)
+    closed: list[str] = []
+
+    class Freed(failing(fakes, error, after=3)):  # type: ignore[misc]
+        def close(self) -> None:
+            closed.append(self.precision)
+
+    life.kind = Freed
     assert life.go() == "finished"
+    assert closed == ["f16", "q8_0"]
     failed = {e.configuration: e.reason for e in life.events if isinstance(e, ConfigurationFailed)}
     assert set(failed) == {c.id for c in life.job.configurations if c.precision == "f16"}
     assert all(words in reason for reason in failed.values())

@@ -97,6 +97,26 @@ def test_the_shorter_limit_equals_a_run_of_its_own(store: Store, fakes: Any, tmp
     alone_store.close()
 
 
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(short=st.integers(60, 150), rule=st.sampled_from(["raw", "harness"]))
+def test_every_shorter_limit_equals_a_run_of_its_own(tmp_path_factory: Any, fakes: Any, short: int, rule: str) -> None:
+    """Read as a prefix of a longer run or generated under its own limit: the same outcome, sample by sample."""
+    kinds = []
+    for lengths in ((short, 200), (short,)):
+        store = Store(tmp_path_factory.mktemp("prefix") / "s.sqlite")
+        grid = Grid(
+            benchmark=("fake-python",), max_length=lengths, extraction=(rule,), decoding=(Decoding(), Decoding(0.8)),
+            samples=(2,),
+        )  # fmt: skip
+        life = fakes.Life(store, grid)
+        life.go()
+        kinds.append({id_: dict(score.kinds) for id_, score in life.scores.items()})
+        store.close()
+    both, alone = kinds
+    assert alone
+    assert all(both[id_] == found for id_, found in alone.items())
+
+
 def test_a_prompt_as_long_as_the_limit_is_no_room(store: Store, fakes: Any) -> None:
     """No reply is asked for, the sample counts as not passed, and its kind says why."""
     life = fakes.Life(store, Grid(benchmark=("fake-python",), max_length=(10,)))
