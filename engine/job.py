@@ -14,7 +14,8 @@ class Job:
     """`models` maps a study's model names to file specs; `data` benchmark names to local paths (absent: hub or
     embedded).
 
-    `width` 0 means the device's default; `threads` 0 the free cores; `level` "" the best sandbox level there is;
+    `width` 0 means the shape that is fastest here, and `shapes` (model -> precision -> `8` or `8x4`) goes before it;
+    `threads` 0 the free cores; `level` "" the best sandbox level there is;
     `origin` says where an imported run's replies are from (`file`, its `sha256`, `kind`, `results`) and which `run` of
     the same store a re-scored one read; empty for a run of models. `audit` is how many samples are to be recomputed
     alone once all is judged (`engine.audit`).
@@ -24,6 +25,7 @@ class Job:
     models: Mapping[str, str]
     data: Mapping[str, str] = field(default_factory=dict)
     width: int = 0
+    shapes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     threads: int = 0
     level: str = ""
     audit: int = 0
@@ -36,6 +38,7 @@ class Job:
             "models": dict(self.models),
             "data": dict(self.data),
             "width": self.width,
+            "shapes": {model: dict(shapes) for model, shapes in self.shapes.items()},
             "threads": self.threads,
             "level": self.level,
             "audit": self.audit,

@@ -14,6 +14,7 @@ from typing import Any
 
 from engine.plan import Pass, PromptGroup
 from engine.protocols import ModelCard
+from engine.settings import shape_label
 
 
 @dataclass
@@ -60,16 +61,15 @@ def kept_key(benchmark_sha256: str, group: PromptGroup, reader: Pass) -> str:
     return f"kept:{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
-def usable(body: Mapping[str, Any] | None, reader: Pass, source_sha256: str, engine: str, width: int) -> int:
-    """How many replies of a pass are kept that serve it again, for a model file, engine package version and width (0:
-    whichever it was).
+def usable(body: Mapping[str, Any] | None, reader: Pass, source_sha256: str, engine: str, shape: str) -> int:
+    """How many replies of a pass are kept that serve it again, for a model file, engine package version and shape
+    (empty: whichever it was).
     """
     if body is None or not source_sha256 or body["source_sha256"] != source_sha256:
         return 0
     numerics = body["numerics"]
-    # A width that is asked for drafts nothing: its block is 1.
-    shape = numerics.get("width"), numerics.get("block", "1")
-    if engine not in numerics.get("engine", "").split() or (width and shape != (str(width), "1")):
+    had = shape_label(int(numerics.get("width", "1")), int(numerics.get("block", "1")))
+    if engine not in numerics.get("engine", "").split() or shape not in ("", had):
         return 0
     long_enough = reader.max_length <= body["max_length"]
     same_cuts = set(reader.extractions) <= set(body["extractions"])

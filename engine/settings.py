@@ -51,6 +51,20 @@ UNKNOWN_DECODING = Decoding(-1.0)
 """Stands for a decoding that nobody told; no engine runs it."""
 
 
+def parse_shape(text: str) -> tuple[int, int]:
+    """Width and rows per step of a decoding shape: `8` or, with drafted rows, `8x4`; else `SettingsError`."""
+    width, _, block = text.partition("x")
+    for part in (width, block or "1"):
+        if not (part.isdigit() and (int(part) == 1 or (int(part) and int(part) % 4 == 0))):
+            raise SettingsError(f"shape {text!r}: expected a width such as '8', or width and rows such as '8x4'")
+    return int(width), int(block or "1")
+
+
+def shape_label(width: int, block: int) -> str:
+    """What `parse_shape` reads."""
+    return str(width) if block == 1 else f"{width}x{block}"
+
+
 def parse_decoding(text: str) -> Decoding:
     """Read a decoding label back; `SettingsError` names what was expected."""
     words = text.strip().split()

@@ -28,6 +28,7 @@ from engine.job import Job
 from engine.protocols import Model
 from engine.recorder import Recorder
 from engine.run import Parts, Runner
+from engine.settings import parse_shape
 
 
 def real_parts(job: Job, store: Store) -> Parts:
@@ -38,9 +39,11 @@ def real_parts(job: Job, store: Store) -> Parts:
 
     def model(name: str, precision: str, slot_tokens: int) -> Model:
         source = files.find_model(job.models[name], store)
+        pinned = job.shapes.get(name, {}).get(precision)
+        width, block = parse_shape(pinned) if pinned else (job.width or None, None)
         return open_model(
-            name, source, precision, width=job.width or None, threads=job.threads or None, slot_tokens=slot_tokens,
-            folder=models_folder(), facts=store,
+            name, source, precision, width=width, block=block, threads=job.threads or None,
+            slot_tokens=slot_tokens, folder=models_folder(), facts=store,
         )  # fmt: skip
 
     languages = sorted({language_of(one.benchmark).name for one in job.configurations})

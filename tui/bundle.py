@@ -25,11 +25,11 @@ from engine.rereading import Rereader
 from literature.report import document, output
 from literature.report.crate import CRATE_FILE, metadata
 from literature.shipped import data_folder, shipped_tables
-from tui import bundle_file
+from tui import bundle_file, run_evidence
 from tui import study as studies
 from tui.bundle_prompts import prompt_rows
 from tui.errors import BundleError
-from tui.reporting import collect
+from tui.reporting import collect, pinned
 from tui.study import Study
 
 BENCHMARKS, TABLES = "benchmarks", "literature"
@@ -66,7 +66,7 @@ def write_bundle(store: Store, run: int, path: Path, opener: Callable[..., Bench
     """Write a run's bundle; `BundleError` or `StoreError` say what to do. `opener` opens benchmarks."""
     remarks: list[str] = []
     row = store.run(run)
-    study = studies.loads(row.study, f"run {run}, its study")
+    study = pinned(studies.loads(row.study, f"run {run}, its study"), run_evidence.fold(store, run))
     job = Job.from_dict(row.job)
     benchmarks = dict(_benchmarks(job, opener, remarks))
     members = dict(_tables(study, remarks))

@@ -55,7 +55,8 @@ def estimate(study: Study, store: Store, only: Sequence[str] = ()) -> Preflight:
     plan = make_plan(configurations)
     found = _Sum()
     for group in plan.groups:
-        _add(found, group, files[group.model], benchmarks[group.benchmark], study.width, store)
+        shape = study.shape(group.model, group.precision)
+        _add(found, group, files[group.model], benchmarks[group.benchmark], shape, store)
     generations = plan.generations(sizes)
     derived = sum(_derived_bytes(files[load.model], load.precision, store) for load in plan.loads)
     return Preflight(
@@ -85,10 +86,10 @@ def with_room(found: Preflight, folder: Path) -> Preflight:
     return found
 
 
-def _add(found: _Sum, group: PromptGroup, file: str, benchmark: Benchmark, width: int, store: Store) -> None:
+def _add(found: _Sum, group: PromptGroup, file: str, benchmark: Benchmark, shape: str, store: Store) -> None:
     problems = benchmark.problems
     replies = sum(p.samples for p in group.passes) * len(problems)
-    kept = _kept(group, file, benchmark, width, store)
+    kept = _kept(group, file, benchmark, shape, store)
     found.stored += kept
     replies -= kept
     pace = store.fact(pace_key(file, group.precision, group.benchmark))
@@ -103,13 +104,13 @@ def _add(found: _Sum, group: PromptGroup, file: str, benchmark: Benchmark, width
         found.seconds += (replies * ASSUMED_REPLY_TOKENS + prompt / 4) / ASSUMED_TOKENS_PER_SECOND
 
 
-def _kept(group: PromptGroup, file: str, benchmark: Benchmark, width: int, store: Store) -> int:
+def _kept(group: PromptGroup, file: str, benchmark: Benchmark, shape: str, store: Store) -> int:
     there = at_hand(file, store)
     if there is None:
         return 0
     version = package_versions((ENGINE,)).get(ENGINE, "")
     return sum(
-        usable(store.fact(kept_key(benchmark.sha256, group, one)), one, there[1], version, width)
+        usable(store.fact(kept_key(benchmark.sha256, group, one)), one, there[1], version, shape)
         for one in group.passes
     )
 

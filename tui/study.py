@@ -9,8 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from cache.atomic import write_whole
 from engine.errors import SettingsError
-from engine.settings import Configuration, Grid, parse_decoding
+from engine.settings import PRECISIONS, Configuration, Grid, parse_decoding, parse_shape
 from tui.errors import StudyError
 
 FORMAT = 1
@@ -21,21 +22,23 @@ class ModelChoice:
     """One model of a study: its name here, the file to load, and the names it goes by in the literature table.
 
     `file` is a path, `pypi:DISTRIBUTION`, or `hf:OWNER/REPO/FILE.gguf@REVISION`. `axes` are grid axes on which this
-    model has values of its own, as they stand in TOML: a file released in 4 bits has no f32 worth running.
+    model has values of its own, as they stand in TOML: a file released in 4 bits has no f32 worth running. `shapes`
+    (precision -> `8` or `8x4`) are widths and drafted rows to decode in, as a report writes them for a rerun.
     """
 
     name: str
     file: str
     reported_as: tuple[str, ...] = ()
     axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Study:
     """A question under work. `tables` are shipped names (`humanevalfix`) or paths; `data` a benchmark's local file.
 
-    `width` fixes how many sequences are decoded together (0: the default of the device); `audit` is how many samples
-    are made again alone when all is judged. `stated` holds what a person knows and no file shows (hardware, who
+    `width` fixes how many sequences are decoded together (0: the shape that is fastest here); `audit` is how many
+    samples are made again alone when all is judged. `stated` holds what a person knows and no file shows (hardware, who
     quantised the weights); the report keeps it apart as stated by the user.
     """
 
@@ -57,6 +60,11 @@ class Study:
         """The study's grid with the model's own axes in place of the common ones."""
         return replace(self.grid, **axes_from_toml(model.axes)) if model.axes else self.grid
 
+    def shape(self, model: str, precision: str) -> str:
+        """The shape that is fixed for a model at a precision, as `8` or `8x4`; empty when it is to be measured."""
+        pinned = next((m.shapes.get(precision, "") for m in self.models if m.name == model), "")
+        return pinned or (str(self.width) if self.width else "")
+
     def with_grid(self, grid: Grid) -> Study:
         """The same study over another grid."""
         return replace(self, grid=grid)
@@ -64,7 +72,7 @@ class Study:
 
 _TOP = {"format", "name", "note", "tables", "data", "width", "audit", "models", "grid", "stated"}
 _GRID = tuple(axis.name for axis in fields(Grid))
-_MODEL = {"name", "file", "reported_as", "axes"}
+_MODEL = {"name", "file", "reported_as", "axes", "shapes"}
 
 
 def dumps(study: Study) -> str:
@@ -96,6 +104,8 @@ def _model_table(model: ModelChoice) -> dict[str, Any]:
         table["reported_as"] = list(model.reported_as)
     if model.axes:
         table["axes"] = {axis: list(values) for axis, values in model.axes.items()}
+    if model.shapes:
+        table["shapes"] = dict(model.shapes)
     return table
 
 
@@ -151,9 +161,7 @@ def embedded() -> Study:
 def write_study(study: Study, path: Path) -> None:
     """Write a study file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(dumps(study), encoding="utf-8")
-    part.replace(path)
+    write_whole(path, dumps(study).encode())
 
 
 def _anchored(base: Path, text: str) -> str:
@@ -208,7 +216,24 @@ def _model(place: str, body: Any, grid: Grid) -> ModelChoice:
         replace(grid, **axes_from_toml(axes))
     except SettingsError as error:
         raise StudyError(f"{place}: axes: {error}") from None
-    return ModelChoice(_text(place, body, "name"), _text(place, body, "file"), _texts(place, body, "reported_as"), axes)
+    return ModelChoice(
+        name=_text(place, body, "name"),
+        file=_text(place, body, "file"),
+        reported_as=_texts(place, body, "reported_as"),
+        axes=axes,
+        shapes=_shapes(f"{place}: shapes", _of(place, body, "shapes", dict, {})),
+    )
+
+
+def _shapes(place: str, body: Mapping[str, Any]) -> dict[str, str]:
+    """Precision -> shape, each checked."""
+    _known(place, body, set(PRECISIONS))
+    for precision in body:
+        try:
+            parse_shape(_text(place, body, precision))
+        except SettingsError as error:
+            raise StudyError(f"{place}: key '{precision}': {error}") from None
+    return dict(body)
 
 
 def _known(place: str, body: Mapping[str, Any], keys: set[str]) -> None:

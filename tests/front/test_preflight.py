@@ -151,9 +151,9 @@ def test_the_count_of_a_pass_is_what_the_prefix_rule_says() -> None:
         count.add(0, stop)
     body = count.body(one, Card("a", NUMERICS))  # type: ignore[arg-type]
     assert body["samples"] == [{"there": 4, "ended": 2, "cut": 1}]
-    assert usable(body, one, "a", VERSION, 0) == 4
-    assert usable(body, one, "b", VERSION, 0) == 0
-    assert usable(None, one, "a", VERSION, 0) == 0
+    assert usable(body, one, "a", VERSION, "") == 4
+    assert usable(body, one, "b", VERSION, "") == 0
+    assert usable(None, one, "a", VERSION, "") == 0
     assert Count() == Count(0, 0, 0)
 
 

@@ -29,6 +29,7 @@ MODELS = st.lists(
         file=TEXT,
         reported_as=st.lists(TEXT, max_size=2).map(tuple),
         axes=st.sampled_from([{}, {"precision": ("as released",)}, {"decoding": ("greedy", "T=0.2"), "samples": (3,)}]),
+        shapes=st.sampled_from([{}, {"f16": "8x4", "q8_0": "16"}]),
     ),
     min_size=1,
     max_size=3,
@@ -110,3 +111,11 @@ def test_a_missing_or_binary_study_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(StudyError, match=r"b\.toml"):
         read_study(tmp_path / "b.toml")
+
+
+def test_a_shape_that_cannot_be_is_named() -> None:
+    """Widths and rows are 1 or multiples of four; anything else is refused with its key."""
+    text = dumps(Study("s", reference_grid("bugfix-mini"), (ModelChoice("a", "a.gguf", shapes={"f16": "8x4"}),)))
+    assert loads(text).shape("a", "f16") == "8x4"
+    with pytest.raises(StudyError, match=r"models\[0\]: shapes: key 'f16': shape '8x3': expected a width"):
+        loads(text.replace("8x4", "8x3"))
