@@ -18,12 +18,14 @@ STATUSES = (
 
 Statuses = Callable[[Entry], Sequence[str]]
 """The statuses of a row, out of STATUSES, best match first."""
+Test = Callable[[Entry, Statuses], bool]
+"""Whether a row is shown; asks for its statuses only where they matter."""
 _SPREAD = re.compile(r"spread\s*(<=|>=|<|>|=)\s*(\d+(?:\.\d+)?)")
 
 
-def parse_filter(text: str) -> Callable[[Entry, Sequence[str]], bool]:
-    """What a row and its statuses must hold: every word of the text. `TypedError` says what was expected."""
-    tests: list[Callable[[Entry, Sequence[str]], bool]] = []
+def parse_filter(text: str) -> Test:
+    """What a row must hold: every word of the text. `TypedError` says what was expected."""
+    tests: list[Test] = []
     for found in _SPREAD.finditer(text):
         tests.append(_spread(found[1], float(found[2])))
     # A comparison that is being typed is none yet.
@@ -70,12 +72,14 @@ def _sources(entry: Entry) -> list[str]:
     return [source.casefold() for score in entry.scores for source in score.sources]
 
 
-_FIELDS: dict[str, Callable[[Entry, Sequence[str], str], bool]] = {
+_FIELDS: dict[str, Callable[[Entry, Statuses, str], bool]] = {
     "model": lambda entry, statuses, wanted: wanted in entry.model.casefold(),
     "benchmark": lambda entry, statuses, wanted: wanted in entry.benchmark.casefold(),
     # A source is named whole: source:1 is not source 16.
     "source": lambda entry, statuses, wanted: not wanted or wanted in _sources(entry),
-    "status": lambda entry, statuses, wanted: any(_plain(status).startswith(_plain(wanted)) for status in statuses),
+    "status": lambda entry, statuses, wanted: any(
+        _plain(status).startswith(_plain(wanted)) for status in statuses(entry)
+    ),
 }  # fmt: skip
 
 
@@ -83,15 +87,15 @@ def _plain(text: str) -> str:
     return re.sub(r"[\s_-]", "", text)
 
 
-def _field(field: str, wanted: str) -> Callable[[Entry, Sequence[str]], bool]:
+def _field(field: str, wanted: str) -> Test:
     return lambda entry, statuses: _FIELDS[field](entry, statuses, wanted)
 
 
-def _word(word: str) -> Callable[[Entry, Sequence[str]], bool]:
+def _word(word: str) -> Test:
     return lambda entry, statuses: word in _haystack(entry)
 
 
-def _spread(sign: str, points: float) -> Callable[[Entry, Sequence[str]], bool]:
+def _spread(sign: str, points: float) -> Test:
     compare: dict[str, Callable[[float], bool]] = {
         "<": lambda value: value < points,
         ">": lambda value: value > points,

@@ -201,3 +201,16 @@ async def test_the_list_follows_the_queue(monkeypatch):
         session.waiting = []
         session.kept = [kept_run(study, 3, "created")]
         await settled(pilot, lambda: "created" in shown(app), "the run to begin")
+
+
+def test_a_queue_that_was_left_goes_on_when_the_app_is_opened(tmp_path, monkeypatch):
+    """A machine that was switched off has no keeper any more; without a waiting run none is started."""
+    begun = []
+    monkeypatch.setattr("tui.queue.start_keeper", begun.append)
+    session = LocalSession(tmp_path / "store.sqlite")
+    session.go_on()
+    assert begun == []
+    waiting(session.store, "a")
+    session.go_on()
+    assert begun == [session.store]
+    session.close()

@@ -110,9 +110,16 @@ class LiteratureScreen(BaseScreen):
 
     def _ordered(self) -> Iterator[Entry]:
         wanted = parse_filter(self.text)
-        statuses = {entry.key: self._statuses(entry) for entry in self.root.desk.literature.entries}
-        entries = [entry for entry in self.root.desk.literature.entries if wanted(entry, statuses[entry.key])]
-        yield from ordered(entries, self.sort, lambda entry: statuses[entry.key])
+        # Worked out for the rows that are asked about only: a table of a thousand scores opens without any.
+        known: dict[str, list[str]] = {}
+
+        def statuses(entry: Entry) -> list[str]:
+            if entry.key not in known:
+                known[entry.key] = self._statuses(entry)
+            return known[entry.key]
+
+        entries = [entry for entry in self.root.desk.literature.entries if wanted(entry, statuses)]
+        yield from ordered(entries, self.sort, statuses)
 
     def _statuses(self, entry: Entry) -> list[str]:
         desk = self.root.desk
