@@ -179,8 +179,10 @@ def claim_objects(
 ) -> Iterator[dict[str, Any]]:
     """The verdicts as data: one object per reported score, with its matching configurations.
 
-    Objects of `kind` identification, placebo and stop follow where there are any.
+    Objects of `kind` identification, placebo, spread and stop follow where there are any.
     """
+    from literature.setting_effects import spreads
+
     found = told(study, literature, scores, stopping)
     for verdict in found.verdicts:
         yield {**_object(verdict), "chance_holm": found.holm.get(verdict.reported.id), **settings_of(verdict.reported)}
@@ -195,6 +197,7 @@ def claim_objects(
     if found.placebo is not None:
         chances = {"matches": found.placebo.matches, "claims": found.placebo.claims, "p": found.placebo.p}
         yield {"kind": "placebo", **chances, "sentence": found.placebo.sentence}
+    yield from ({"kind": "spread", **asdict(one), "sentence": one.sentence} for one in spreads(scores))
     for id_, stop in found.stops.items():
         yield {"kind": "stop", "configuration": id_, **asdict(stop), "sentence": stop.sentence}
 

@@ -10,7 +10,13 @@ from literature.identify import identified_scores
 from literature.report.checklist import NO, NO_EVIDENCE, YES, Item, checklist
 from literature.report.commands import STUDY_FILE, ways
 from literature.report.evidence import HOW_KNOWN, BenchmarkEvidence, Fact, ReportInput
-from literature.report.explained import effect_rows, extraction_rows, identification_rows, identifications
+from literature.report.explained import (
+    effect_rows,
+    extraction_rows,
+    identification_rows,
+    identifications,
+    precision_rows,
+)
 from literature.report.further import further
 from literature.report.matches import claims, match_rows, misattribution_rows, placebo_sentence
 from literature.report.measured import score_rows
@@ -55,6 +61,7 @@ def build(given: ReportInput, made: float) -> dict[str, Any]:
         "misattribution": misattribution_rows(given, verdicts),
         "identification": identification_rows(given, studies),
         "effects": effect_rows(given),
+        "precisions": precision_rows(given),
         "extraction": extraction_rows(given),
         "audit": [_fact(found) for found in given.audit],
         "cost": _cost(given),

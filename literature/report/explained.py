@@ -8,7 +8,7 @@ from typing import Any
 from literature.granularity import percent_text
 from literature.identify import Identification, identify_all
 from literature.report.evidence import ConfigurationEvidence, ReportInput
-from literature.setting_effects import SettingEffect, setting_effects
+from literature.setting_effects import SettingEffect, setting_effects, spreads
 
 TOP = 5
 DECIMALS = 2
@@ -90,6 +90,11 @@ def _effect(one: SettingEffect) -> dict[str, Any]:
         "sentence": one.sentence,
         "paired": one.comparison.sentence if one.comparison else "",
     }
+
+
+def precision_rows(given: ReportInput) -> list[str]:
+    """How far finished configurations lie apart over the precisions, in a sentence for each decoding."""
+    return [spread.sentence for spread in spreads(c.measurement for c in _measured(given))]
 
 
 def extraction_rows(given: ReportInput) -> list[dict[str, Any]]:
