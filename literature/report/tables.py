@@ -31,7 +31,7 @@ VERDICT = (
 OTHER = ("reported", "label", "model", "other_model", "kind", "configurations", "sentence")
 LEVEL = ("source", "identified", "none", "effective", "bits", "axis", "level", "prior", "posterior")
 EFFECT = ("axis", "base", "level", "pairs", "models", "points", "low", "high", "relative", "clear", "paired")
-SPREAD = ("model", "benchmark", "setting", "asked", "lowest", "highest", "rule", "configuration", "passed")
+SPREAD = ("model", "benchmark", "setting", "asked", "lowest", "highest", "rule", "configuration", "passed", "failures")
 CIRCUMSTANCE = ("of", *FACT)
 
 
@@ -57,7 +57,7 @@ def _joined(values: Iterable[object]) -> str:
     return " ".join(map(str, values)) if not isinstance(values, str) else values
 
 
-def _pairs(values: Mapping[str, str]) -> str:
+def _pairs(values: Mapping[str, object]) -> str:
     return "; ".join(f"{key}: {value}" for key, value in values.items())
 
 
@@ -104,7 +104,7 @@ def _levels(document: Mapping[str, Any]) -> Iterable[Row]:
 
 def _spreads(document: Mapping[str, Any]) -> Iterable[Row]:
     for row in document["extraction"]:
-        yield from ({**row, **rule} for rule in row["rules"])
+        yield from ({**row, **rule, "failures": _pairs(rule["failures"])} for rule in row["rules"])
 
 
 def _circumstances(document: Mapping[str, Any]) -> Iterable[Row]:

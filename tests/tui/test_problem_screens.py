@@ -283,3 +283,10 @@ async def test_escape_goes_back_step_by_step():
         await settled(pilot, lambda: isinstance(app.screen, ConfigurationScreen), "the problems")
         await pilot.press("escape")
         await settled(pilot, lambda: isinstance(app.screen, RunScreen), "the run")
+
+
+async def test_what_stands_under_the_score_is_beside_it():
+    """The configuration's screen says how many were asked, answered, cut short and without code."""
+    async with opened().run_test(size=(80, 24)) as pilot:
+        await at_problems(pilot)
+        await until_shown(pilot, "48/164 passed · 164 answered, 0 not generated, unknown cut short")
