@@ -7,8 +7,9 @@ numerics. What is found is a fact of the store, sample by sample.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+import heapq
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from cache.errors import CacheError
@@ -19,12 +20,13 @@ from engine.cells import Cell, StoredRun, read_run, reading
 from engine.chat import chat_template
 from engine.control import Control, Stopped
 from engine.errors import EngineError, ModelError
-from engine.events import Noted
+from engine.events import Noted, from_dict
 from engine.imports.records import AS_STORED
 from engine.passes import own_key
 from engine.plan import make_plan
 from engine.protocols import Benchmark, Generation, Model, Request, Sandbox
 from engine.recorder import Recorder
+from engine.scoring import Score, fold_scores
 from engine.settings import UNKNOWN, Configuration
 
 SEED = 0
@@ -71,20 +73,23 @@ def checked(store: Store, run: int) -> list[Checked]:
     return [Checked(**one) for one in (store.fact(audit_key(run)) or {}).get("checked", ())]
 
 
-def choose(run: StoredRun, count: int, leave: set[Place]) -> list[Cell]:
-    """`count` judged samples of a run in the order that SEED gives them, without those in `leave`.
+def choose(scores: Mapping[str, Score], count: int, leave: Container[Place] = ()) -> list[Place]:
+    """`count` judged samples in the order that a hash with SEED gives them, without those in `leave`.
 
     Programs that were imported have no reply to make again, and unavailable outcomes are no findings.
     """
-    cells = [
-        run.cells[id_][place]
-        for id_ in sorted(run.cells)
-        if not _imported(run.configurations[id_])
-        for place in sorted(run.cells[id_])
-    ]
-    cells = [cell for cell in cells if cell.kind != "unavailable"]
-    random.Random(SEED).shuffle(cells)
-    return [cell for cell in cells if _place(cell) not in leave][:count]
+    places = (
+        (id_, *place)
+        for id_, score in scores.items()
+        if not _imported(score.configuration)
+        for place, kind in score.kinds.items()
+        if kind != "unavailable"
+    )
+    return heapq.nsmallest(count, (place for place in places if place not in leave), key=_order)
+
+
+def _order(place: Place) -> bytes:
+    return hashlib.sha256("\x1f".join(map(str, (SEED, *place))).encode()).digest()
 
 
 def summary(found: list[Checked], judged: int) -> str:
@@ -119,7 +124,8 @@ class Auditor:
         self._open = open_model
         self._benchmarks = benchmarks
         self._sandbox = sandbox
-        self._run = read_run(recorder.store, recorder.run)
+        self._run = read_run(recorder.store, recorder.run, only=())
+        self._judged = 0
         self._found = checked(recorder.store, recorder.run)
 
     def bring_to(self, wanted: int) -> list[Checked]:
@@ -127,10 +133,14 @@ class Auditor:
 
         Each finding is kept at once. `Stopped` when the user asks for it.
         """
-        missing = wanted - len(self._found)
-        cells = choose(self._run, missing, {one.place for one in self._found})
-        if missing <= 0 or not cells:
+        store, run = self._recorder.store, self._recorder.run
+        scores = fold_scores(from_dict(body) for _, _, body in store.every_event(run))
+        self._judged = sum(len(score.kinds) for score in scores.values())
+        places = choose(scores, max(0, wanted - len(self._found)), {one.place for one in self._found})
+        if not places:
             return self._found
+        found = read_run(store, run, only=frozenset(places)).cells
+        cells = [found[id_][task_id, sample] for id_, task_id, sample in places]
         self._say("info", f"audit: making {len(cells)} samples again, each alone")
         self.check(cells)
         different = any(one.result == DIFFERENT for one in self._found)
@@ -219,7 +229,7 @@ class Auditor:
         self._recorder.store.put_fact(audit_key(self._recorder.run), body)
 
     def _summary(self) -> str:
-        return summary(self._found, sum(len(cells) for cells in self._run.cells.values()))
+        return summary(self._found, self._judged)
 
     def _say(self, level: str, text: str) -> None:
         self._recorder.event(Noted(level, text))
@@ -249,10 +259,6 @@ def _checked(cell: Cell, result: str, detail: str = "", fresh: Generation | None
     c = cell.configuration
     tokens = len(fresh.tokens) if fresh else 0
     return Checked(c.id, c.label, cell.task_id, cell.sample, cell.key, result, detail, tokens)
-
-
-def _place(cell: Cell) -> Place:
-    return cell.configuration.id, cell.task_id, cell.sample
 
 
 def _imported(configuration: Configuration) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cache.store import Store, StoredGeneration
@@ -45,8 +45,11 @@ class StoredRun:
     eos: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
-def read_run(store: Store, run: int) -> StoredRun:
-    """Fold a run's events; a sample that was judged again counts as it was judged last."""
+def read_run(store: Store, run: int, only: Container[tuple[str, str, int]] | None = None) -> StoredRun:
+    """Fold a run's events; a sample that was judged again counts as it was judged last.
+
+    `only` keeps the cells of these (configuration id, task id, sample): of a large run all are many.
+    """
     row = store.run(run)
     configurations: dict[str, Configuration] = {}
     problems: dict[str, list[str]] = {}
@@ -59,6 +62,8 @@ def read_run(store: Store, run: int) -> StoredRun:
         elif isinstance(event, ModelLoaded):
             eos[event.model, event.precision] = event.eos_token
         elif isinstance(event, Judged):
+            if only is not None and (event.configuration, event.task_id, event.sample) not in only:
+                continue
             cell = Cell(
                 configurations[event.configuration], event.task_id, event.sample, event.key, event.kind, event.detail
             )

@@ -73,8 +73,8 @@ def test_what_is_drawn_is_seeded_and_goes_on(store: Store, fakes: Any) -> None:
     """The same samples are drawn from the same run anywhere; a further audit draws the next ones, none twice."""
     life = fakes.Life(store, GRID)
     life.go()
-    run = read_run(store, life.run)
-    drawn = [(c.configuration.id, c.task_id, c.sample) for c in choose(run, 9, set())]
+    drawn = choose(life.scores, 9)
+    assert drawn[:4] == choose(dict(reversed(life.scores.items())), 4), "whatever the order"
     assert {one.place for one in audited(life, 4)} == set(drawn[:4])
     assert audited(life, 4) == audited(life, 4), "what was asked for is done"
     assert {one.place for one in audited(life, 9)} == set(drawn)
@@ -148,7 +148,8 @@ def test_an_altered_store_is_found(store: Store, fakes: Any, alter: Any, words: 
     """Tokens, text, length, outcome or the whole reply changed after the run: the audit of that sample differs."""
     life = fakes.Life(store, dataclasses.replace(GRID, decoding=(Decoding(),), max_length=(200,), extraction=("raw",)))
     life.go()
-    (cell,) = choose(read_run(store, life.run), 1, set())
+    ((id_, *place),) = choose(life.scores, 1)
+    cell = read_run(store, life.run).cells[id_][tuple(place)]
     alter(life, cell)
     (one,) = audited(life, 1)
     assert (one.result, one.place) == (DIFFERENT, (cell.configuration.id, cell.task_id, cell.sample))
