@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from engine.protocols import Limits, Outcome, Program, Sandbox
 from engine.sandbox import open_sandbox
-from engine.sandbox.audit import differences
+from engine.sandbox.audit import both_ways
 
 LIMITS = Limits(cpu_s=3.0, wall_s=15.0)
 TWO = 2
@@ -227,8 +227,9 @@ def stream(sandbox: Sandbox, rows: Sequence[dict[str, Any]], count: int) -> list
 def audit(sandbox: Sandbox, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Both modes on every solution of the problems, and what differs."""
     programs = [program(row, PRELUDE, column) for row in rows for column in ("canonical_solution", "buggy_solution")]
-    found = differences(sandbox, programs, Limits(cpu_s=0.5, wall_s=10.0))
-    return {"programs": len(programs), "differences": [[d.index, told(d.apart), told(d.beside)] for d in found]}
+    found = both_ways(sandbox, [(program, Limits(cpu_s=0.5, wall_s=10.0)) for program in programs])
+    differing = [[i, told(pair.apart), told(pair.beside)] for i, pair in enumerate(found) if pair.differs]
+    return {"programs": len(programs), "differences": differing}
 
 
 def told(outcome: Outcome) -> str:

@@ -238,10 +238,18 @@ def _step_commands(commands: _Commands) -> None:
     extract.add_argument("--benchmark", default="")
     extract.add_argument("--data", default="")
     extract.add_argument("--template", default="instruct")
-    judge = _add(commands, "judge", "steps", "judge", "programs in, outcomes out (JSON Lines on stdin)")
+    judge = _add(commands, "judge", "judging", "judge", "programs in, outcomes out (JSON Lines on stdin)")
     judge.add_argument("--benchmark", default="")
     judge.add_argument("--data", default="")
     judge.add_argument("--level", help="sandbox level (default: the best there is)")
+    again = judge.add_mutually_exclusive_group()
+    again.add_argument(
+        "--both-ways", action="store_true", help="also with the tests beside the program; exit 1 where outcomes differ"
+    )
+    again.add_argument(
+        "--repeats", type=_count, default=0, metavar="N",
+        help="also under N other hash seeds and random states; exit 1 where outcomes differ",
+    )  # fmt: skip
     compare = _add(commands, "compare", "comparing", "compare", "two results, paired: flips, exact McNemar, resolution")
     compare.add_argument("a", help="a file of {task_id, passed} lines, or the id of a stored configuration")
     compare.add_argument("b")

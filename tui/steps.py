@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -101,46 +100,6 @@ def extract(options: argparse.Namespace) -> int:
             yield {"task_id": found["task_id"], "program": program}
 
     print_objects(objects(), "jsonl")
-    return 0
-
-
-def judge(options: argparse.Namespace) -> int:
-    """Programs in, outcomes out, in the order of the input; several are judged at a time."""
-    from engine.benchmarks import open_benchmark
-    from engine.environment import free_cores
-    from engine.protocols import Limits, Program
-    from engine.sandbox import open_sandbox
-
-    benchmark = open_benchmark(options.benchmark, options.data or None) if options.benchmark else None
-    problems = {problem.task_id: problem for problem in benchmark.problems} if benchmark else {}
-
-    def job(found: dict[str, Any]) -> tuple[str, Any, Program, Limits]:
-        if "test" in found:
-            limit = float(found.get("timeout", 10))
-            name = "id" if "id" in found else "task_id"
-            return name, found[name], Program("", found["program"], found["test"]), Limits(limit, 5 * limit)
-        if benchmark is None or found["task_id"] not in problems:
-            raise OptionError(f"task_id {found['task_id']!r}: give its tests as 'test', or name --benchmark and --data")
-        program = benchmark.program(problems[found["task_id"]], found["program"])
-        return "task_id", found["task_id"], program, benchmark.limits
-
-    jobs = [job(found) for found in read_objects([("id", "program", "test"), ("task_id", "program")])]
-    sandbox = open_sandbox(options.level, languages=sorted({program.language for _, _, program, _ in jobs}))
-    try:
-        with ThreadPoolExecutor(free_cores()) as pool:
-            outcomes = pool.map(lambda item: sandbox.run(item[2], item[3]), jobs)
-            print_objects(
-                (
-                    {
-                        name: id_, "outcome": outcome.kind, "detail": outcome.detail, "mode": outcome.mode,
-                        "level": outcome.level, "seconds": round(outcome.seconds, 4),
-                    }
-                    for (name, id_, _, _), outcome in zip(jobs, outcomes, strict=True)
-                ),
-                "jsonl",
-            )  # fmt: skip
-    finally:
-        sandbox.close()
     return 0
 
 

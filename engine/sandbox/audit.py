@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from engine.protocols import Limits, Outcome, Program, Sandbox
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A program whose two outcomes are not of one kind: its place in the input and both outcomes."""
+class BothWays:
+    """A program's two outcomes: its tests run apart from it, and beside it in one interpreter."""
 
-    index: int
     apart: Outcome
     beside: Outcome
 
     @property
-    def changes_the_score(self) -> bool:
-        """True where one way passes and the other does not."""
-        return self.apart.passed is not self.beside.passed
+    def differs(self) -> bool:
+        """True where the two are not of one kind."""
+        return self.apart.kind != self.beside.kind
 
 
-def differences(sandbox: Sandbox, programs: Sequence[Program], limits: Limits) -> list[Difference]:
-    """The programs that are judged differently in one interpreter with their tests, in input order.
+def both_ways(sandbox: Sandbox, jobs: Sequence[tuple[Program, Limits]], workers: int = 2) -> list[BothWays]:
+    """Both outcomes of each program, in input order, `workers` at a time.
 
     Programs whose tests need the candidate's objects run in one interpreter both times, and never differ.
     """
-    found = []
-    for index, program in enumerate(programs):
-        apart = sandbox.run(program, limits)
-        beside = sandbox.run(replace(program, same_interpreter=True), limits)
-        if apart.kind != beside.kind:
-            found.append(Difference(index, apart, beside))
-    return found
+
+    def judged(job: tuple[Program, Limits]) -> BothWays:
+        program, limits = job
+        return BothWays(sandbox.run(program, limits), sandbox.run(replace(program, same_interpreter=True), limits))
+
+    with ThreadPoolExecutor(workers) as threads:
+        return list(threads.map(judged, jobs))

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.protocols import Outcome
+from engine.protocols import Limits, Outcome, Program, Sandbox
+from engine.sandbox.audit import both_ways
+
+LIMITS = Limits(cpu_s=2.0, wall_s=10.0)
 
 
 def read() -> dict[str, tuple[str, str, bool]]:
@@ -56,3 +59,12 @@ def test_the_expected_verdicts_are_those_of_plain_execution(name: str) -> None:
     """The table of this file says what an interpreter says of the program as one text."""
     candidate, test, passes = HONEST[name]
     assert plain(candidate, test) is passes
+
+
+def test_the_audit_reports_what_the_two_ways_do_not_agree_on(sandbox: Sandbox) -> None:
+    """A program that only passes beside its tests, and one that passes both ways: the first differs, the second not."""
+    forges = "class A(int):\n    def __eq__(self, other): return True\ndef f(x): return A(0)"
+    jobs = [(Program("", text, "assert f(2) == 4", "f"), LIMITS) for text in (forges, "def f(x): return x * x")]
+    found = both_ways(sandbox, jobs)
+    assert [pair.differs for pair in found] == [True, False]
+    assert (found[0].apart.kind, found[0].beside.kind) == ("failed", "passed")

@@ -16,7 +16,7 @@ from engine.errors import SandboxUnavailable
 from engine.protocols import Limits, Outcome, Program, Sandbox
 from engine.sandbox import kernel, levels, open_sandbox, probe_levels, seccomp
 from engine.sandbox.child import lower_limit
-from engine.sandbox.repeats import flaky
+from engine.sandbox.repeats import flaky, repeated
 
 ROOT = str(Path(__file__).resolve().parents[2])
 LIMITS = Limits(cpu_s=2.0, wall_s=10.0)
@@ -161,9 +161,10 @@ def test_programs_that_depend_on_the_seed_are_listed(sandbox: Sandbox) -> None:
     """Repeats with other seeds list the programs whose outcome changes, and only those."""
     steady = Program("", "def f():\n    return 1", "assert f() == 1", "f")
     unsteady = Program("", "def f():\n    return list({'a', 'b', 'c', 'd', 'e'})", "assert f()[0] < f()[-1]", "f")
-    listed = flaky([steady, unsteady], LIMITS, range(6), lambda seed: open_sandbox(jobs=1, seed=seed))
-    assert [row.index for row in listed] == [1]
-    assert len(listed[0].outcomes) == 6
+    jobs = [(steady, LIMITS), (unsteady, LIMITS)]
+    outcomes = repeated(jobs, range(6), lambda seed: open_sandbox(jobs=1, seed=seed))
+    assert [flaky(by_seed) for by_seed in outcomes] == [False, True]
+    assert [list(by_seed) for by_seed in outcomes] == [list(range(6))] * 2
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
