@@ -19,6 +19,7 @@ from engine.models.decoder import Decoder
 from engine.models.drafting import tokens_per_step
 from engine.models.independence import is_independent
 from engine.models.local import CPU, LocalModel
+from engine.settings import shape_label
 
 
 @dataclass(frozen=True, order=True)
@@ -29,7 +30,7 @@ class Shape:
     block: int = 1
 
     def __str__(self) -> str:
-        return str(self.width) if self.block == 1 else f"{self.width}x{self.block}"
+        return shape_label(self.width, self.block)
 
 
 SHAPES = tuple(

@@ -12,6 +12,7 @@ from engine.models import llamacpp, sampling, schedule
 from engine.models.memory import available_memory, needed
 from engine.models.threads import FreeCores
 from engine.protocols import Generation, ModelCard, Request
+from engine.settings import shape_label
 
 CPU = "CPU"
 
@@ -25,6 +26,7 @@ class LocalModel:
         self.device = device
         self.header: Header = read_header(file.path)
         self.free_cores: FreeCores | None = None
+        self.checked: Mapping[str, bool] = {}
         self._name = name
         self._busy = False
 
@@ -81,7 +83,18 @@ class LocalModel:
             "bits per weight": f"{head.bits_per_weight:.2f}",
             "context length": head.text(f"{head.architecture}.context_length"),
             "end tokens": " ".join(ends),
+            "independence": self._independence(),
         }
+
+    def _independence(self) -> str:
+        """What was found when the present shape was checked on this device."""
+        shape = shape_label(self.decoder.width, self.decoder.block)
+        found = self.checked.get(shape)
+        if found is None:
+            return f"shape {shape} was not checked on this device"
+        if found:
+            return f"shape {shape} was checked on this device: neither neighbours nor guesses show in the logits"
+        return f"shape {shape} was checked on this device: neighbours or guesses show, so replies depend on the order"
 
     @property
     def chat_template(self) -> str:

@@ -51,7 +51,7 @@ def open_model(
     accelerators = [] if gpu_layers == 0 else llamacpp.devices()
     tries = _offloads(gpu_layers, layers, _fitting_layers(header, layers, accelerators)) if accelerators else [0]
     device = _device(tries[0], layers)
-    kept = None if width else calibrate.kept(made.sha256, device, facts)
+    kept = calibrate.kept(made.sha256, device, facts)
     shapes = [Shape(width, block or 1)] if width else _smaller(calibrate.shape_of(kept) if kept is not None else None)
     if device == CPU:
         shapes = [_fitting(made, header, shapes, slot_tokens)]
@@ -60,10 +60,11 @@ def open_model(
     model.free_cores = free_cores
     if not width and facts is not None and kept is None:
         try:
-            calibrate.calibrate(model, facts)
+            kept = calibrate.calibrate(model, facts)
         except BaseException:
             model.close()
             raise
+    model.checked = kept.get("independent", {}) if kept is not None else {}
     return model
 
 

@@ -48,9 +48,10 @@ def test_calibration_measures_once_and_sets_the_shape(model: LocalModel, monkeyp
 def test_opening_takes_the_calibrated_shape(released: ModelFile) -> None:
     """A shape that was measured for this file, build and device is used without being asked for; both are numerics."""
     facts = MemoryFacts()
-    facts.put_fact(calibrate.key(released.sha256, local.CPU), {"width": 4, "block": 4})
+    facts.put_fact(calibrate.key(released.sha256, local.CPU), {"width": 4, "block": 4, "independent": {"4x4": True}})
     opened = open_model("small", released, slot_tokens=256, threads=1, facts=facts)
     assert (opened.card.numerics["width"], opened.card.numerics["block"]) == ("4", "4")
+    assert "4x4 was checked on this device: neither" in opened.card.metadata["independence"]
     opened.close()
     with pytest.raises(ModelError, match="open it again"):
         list(opened.generate([Request("a", (1,), Decoding(), 1, 0)]))
@@ -59,10 +60,11 @@ def test_opening_takes_the_calibrated_shape(released: ModelFile) -> None:
 def test_a_width_that_is_asked_for_drafts_nothing(released: ModelFile) -> None:
     """Width 1 is strict: one row per step whatever was measured, and numerics that name no block."""
     facts = MemoryFacts()
-    facts.put_fact(calibrate.key(released.sha256, local.CPU), {"width": 4, "block": 4})
+    facts.put_fact(calibrate.key(released.sha256, local.CPU), {"width": 4, "block": 4, "independent": {"4x4": True}})
     opened = open_model("small", released, width=1, slot_tokens=256, threads=1, facts=facts)
     assert (opened.decoder.width, opened.decoder.block) == (1, 1)
     assert "block" not in opened.card.numerics
+    assert opened.card.metadata["independence"] == "shape 1 was not checked on this device"
     opened.close()
 
 
