@@ -72,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
             raise OptionError(f"--audit {options.audit}: expected a number of samples, 0 for none")
         if options.resume is not None:
             session.attach(options.resume)
+            if options.audit and session.store.run(options.resume).alive:
+                raise OptionError(f"--audit: run {options.resume} is being worked on; audit it when it has ended")
             if options.audit:
                 session.ask_audit(options.audit)
             session.resume()
@@ -94,13 +96,15 @@ def run(options: argparse.Namespace) -> int:
 def _run(
     session: LocalSession, study: Study, only: Sequence[str], form: str, expect: Mapping[str, int], report: str
 ) -> int:
+    from tui.state import duration
+
     preflight = session.preflight(study, only)
     if form == "plain":
         kept = f" ({preflight.stored} kept already)" if preflight.stored else ""
         print(
             f"{study.name}: {preflight.configurations} configurations of {preflight.problems} problems; "
             f"{preflight.generations} generations{kept} instead of {preflight.naive}, {preflight.loads} loads; "
-            f"about {preflight.seconds / 60:.0f} min ({preflight.basis}), {preflight.bytes / 1e6:.1f} MB on disk"
+            f"about {duration(preflight.seconds)} ({preflight.basis}), {preflight.bytes / 1e6:.1f} MB on disk"
         )
     session.start(study, only)
     return _watch(session, study, form, expect, report)

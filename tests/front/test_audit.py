@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -59,6 +60,14 @@ def test_a_difference_is_exit_1(session: LocalSession, capsys: pytest.CaptureFix
     error = capsys.readouterr().err
     assert error.count("scoretrace: audit: ") == 2
     assert "the kept text is not that of the kept tokens" in error
+
+
+def test_a_run_that_goes_on_is_not_audited(session: LocalSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its worker would not hear of it: the message says to wait."""
+    session.store.claim_run(session.run or 0, os.getpid())
+    assert run_cli(["run", "--resume", str(session.run), "--audit", "2"]) == WRONG_INPUT
+    assert "is being worked on; audit it when it has ended" in capsys.readouterr().err
+    session.store.set_state(session.run or 0, "finished", release=True)
 
 
 def test_a_negative_count_is_refused(tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> None:
