@@ -103,7 +103,9 @@ def make_plan(configurations: Iterable[Configuration], *, early_first: bool = Tr
         # Greedy draws nothing: its seed is no setting of the pass.
         passes.setdefault((c.decoding, 0 if c.decoding.greedy else c.seed), []).append(c)
     models = list(dict.fromkeys(model for model, _ in by_load))
-    order = sorted(by_load, key=lambda k: (models.index(k[0]), PRECISION_ORDER.index(k[1])))
+    # What is not known of an imported run comes last: such a plan is counted, never run.
+    places = {name: place for place, name in enumerate(PRECISION_ORDER)}
+    order = sorted(by_load, key=lambda k: (models.index(k[0]), places.get(k[1], len(places))))
     loads = [
         Load(
             model,

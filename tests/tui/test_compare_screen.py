@@ -22,7 +22,7 @@ from textual.widgets import Input
 
 from cache.store import StoredGeneration
 from engine.errors import ImportedError
-from engine.events import Judged
+from engine.events import Judged, from_dict
 from engine.settings import Decoding, Grid
 from tui.app import ScoretraceApp
 from tui.beside import Side, fitting, pairs, sentence
@@ -222,6 +222,10 @@ def test_a_real_import_is_a_run_of_its_own(tmp_path, monkeypatch):
     run = take_generations(str(path), "bugfix-mini", "")
     store = Store(tmp_path / "store.sqlite")
     assert store.run(run).state == "imported" and len(store.events_of(run, "Judged")) == len(problems)
+    state = RunState()
+    state.apply((moment, from_dict(body)) for _, moment, body in store.events(run))
+    (key,) = state.order
+    assert state.scores[key].text == f"{len(problems)}/{len(problems)}"
     store.close()
     path.write_text("nonsense\n")
     with pytest.raises(ImportedError):

@@ -119,7 +119,7 @@ async def test_an_ascii_terminal_gets_ascii_only():
     """No box drawing, no circles, on any place."""
     app = ended_app(ascii_only=True)
     async with app.run_test(size=(80, 24)) as pilot:
-        for key, text in (*PLACES, ("question_mark", "Keys: Runs"), ("escape", "Which"), ("colon", "Go to: grid")):
+        for key, text in (*PLACES, ("question_mark", "Keys: Runs"), ("escape", "Which"), ("colon", "Run: attach")):
             await pilot.press(key)
             await until_shown(pilot, text)
             foreign = {char for line in drawn(app) for char in line if not char.isascii()}

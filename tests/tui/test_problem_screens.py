@@ -290,3 +290,18 @@ async def test_what_stands_under_the_score_is_beside_it():
     async with opened().run_test(size=(80, 24)) as pilot:
         await at_problems(pilot)
         await until_shown(pilot, "48/164 passed · 164 answered, 0 not generated, unknown cut short")
+
+
+async def test_an_ascii_terminal_gets_ascii_only():
+    """Every view, and both sides of a comparison."""
+    app = opened(ascii_only=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_problems(pilot)
+        await pilot.press("enter")
+        for _ in range(7):
+            await pilot.press("l")
+            await pilot.pause()
+            assert shown(app).isascii(), shown(app)
+        await pilot.press("escape", "v", "enter")
+        await until_shown(pilot, "left is")
+        assert shown(app).isascii(), shown(app)
