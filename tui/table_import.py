@@ -80,7 +80,7 @@ class TableImport:
 
     def choose(self, header: str, role: str) -> None:
         """Read a column as something else; a role that one column only can have is taken from the one that had it."""
-        if role in _ROLES:
+        if role not in (SCORES, LEFT_OUT):
             self._chosen = {name: found for name, found in self._chosen.items() if found != role}
             self._constants.pop(role, None)
         self._chosen[header] = role
@@ -118,8 +118,10 @@ class TableImport:
     def _roles(self, grid: Grid) -> dict[int, str]:
         """What each column of one table is read as without a word of the user's, and with it where that works."""
         for mapping in (self._mapping(), {}):
+            changed, indices = self._changed(grid)
+            if not indices:
+                break
             try:
-                changed, indices = self._changed(grid)
                 found = find_columns(changed, mapping, self.path)
             except TableError:
                 continue
@@ -147,6 +149,8 @@ class TableImport:
 
     def _read(self) -> None:
         parts = tuple(self._changed(part)[0] if isinstance(part, Grid) else part for part in self._opened.parts)
+        # A table of which every column is left out is no table any more.
+        parts = tuple(part for part in parts if not isinstance(part, Grid) or part.header)
         try:
             self.table = scores_of(replace(self._opened, parts=parts), mapping=self._mapping())
             self.problem = ""
