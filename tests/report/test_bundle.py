@@ -220,15 +220,21 @@ def test_other_problems_than_the_runs_are_refused(path: Path) -> None:
     assert not found.holds and "--data" in found.unverified[0]
 
 
-def test_a_strangers_problems_are_not_run(path: Path) -> None:
-    """Tests are trusted code: problems out of a bundle that are of no known benchmark are not executed."""
+@pytest.mark.parametrize(
+    "facts", [{"licence": "unknown"}, {"licence": "MIT", "revision": "unknown: not the rows of a published file"}]
+)
+def test_a_strangers_problems_are_not_run(path: Path, facts: dict[str, str]) -> None:
+    """Tests are trusted code: problems out of a bundle that are of no known benchmark are not executed.
+
+    A licence that they claim for themselves makes no difference.
+    """
     manifest = json.loads(members(path)["manifest.json"])
     manifest["benchmarks"][BENCHMARK.name]["file"] = "benchmarks/x.jsonl"
     repack(path, {"manifest.json": json.dumps(manifest).encode(), "benchmarks/x.jsonl": b"{}\n"}, honest=False)
 
     class Unknown(FakeBenchmark):
         def facts(self) -> dict[str, Any]:
-            return {"licence": "unknown"}
+            return facts
 
     sandbox = FakeSandbox()
     found = verified(path, lambda: sandbox, opener=lambda name, data: Unknown())
