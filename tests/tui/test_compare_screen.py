@@ -22,10 +22,11 @@ from textual.widgets import Input
 
 from cache.store import StoredGeneration
 from engine.errors import ImportedError
-from engine.events import Judged, from_dict
+from engine.events import Judged
 from engine.settings import Decoding, Grid
 from tui.app import ScoretraceApp
 from tui.beside import Side, fitting, pairs, sentence
+from tui.local import LocalSession
 from tui.parts import Parts
 from tui.screens.compare import CompareScreen
 from tui.state import RunState
@@ -210,7 +211,6 @@ def test_a_real_import_is_a_run_of_its_own(tmp_path, monkeypatch):
     """The command behind it: a sample file judged in the sandbox of this machine, and the sentence when it is none."""
     import json
 
-    from cache.store import Store
     from engine.benchmarks import open_benchmark
     from tui.facts import take_generations
 
@@ -220,13 +220,13 @@ def test_a_real_import_is_a_run_of_its_own(tmp_path, monkeypatch):
     rows = [{"task_id": p.task_id, "solution": p.header + p.canonical} for p in problems]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     run = take_generations(str(path), "bugfix-mini", "")
-    store = Store(tmp_path / "store.sqlite")
-    assert store.run(run).state == "imported" and len(store.events_of(run, "Judged")) == len(problems)
+    session = LocalSession(tmp_path / "store.sqlite")
+    assert session.store.run(run).state == "imported"
     state = RunState()
-    state.apply((moment, from_dict(body)) for _, moment, body in store.events(run))
+    state.apply(session.read(run))
     (key,) = state.order
-    assert state.scores[key].text == f"{len(problems)}/{len(problems)}"
-    store.close()
+    assert state.scores[key].text == f"{len(problems)}/{len(problems)}" and session.run is None
+    session.close()
     path.write_text("nonsense\n")
     with pytest.raises(ImportedError):
         take_generations(str(path), "bugfix-mini", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
@@ -17,7 +18,7 @@ from tui.app import ScoretraceApp
 from tui.local import LocalSession
 from tui.queue import Queue, at_work
 from tui.queue_keeper import alone, keep
-from tui.session import LIVE
+from tui.session import LIVE, Status
 from tui.study import ModelChoice, Study
 
 
@@ -159,6 +160,35 @@ async def test_a_start_behind_a_run_at_work_waits():
         assert session.asked.count("start") == 1 and "enqueue" in session.asked
         await pilot.press("Q")
         await until_shown(pilot, "Run 3 waits in place 2")
+
+
+async def test_a_start_behind_a_run_of_another_app_waits_too():
+    """The machine has room for one: what counts is the store, not what is watched here."""
+    study = make_study()
+    session = FakeSession()
+    session.kept = [replace(kept_run(study, 3, "running"), pid=os.getpid())]
+    app = ScoretraceApp(session, study)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "DeepSeekCoder-Inst (33B)")
+        await pilot.press("g")
+        await until_shown(pilot, "configurations,")
+        await pilot.press("s")
+        await until_shown(pilot, "Run 4 waits in place 1")
+        assert "start" not in session.asked
+
+
+async def test_a_waiting_run_that_is_watched_says_how_to_take_it_out():
+    """S cannot stop what has not begun."""
+    study = make_study()
+    session = FakeSession()
+    session.kept = [kept_run(study, 3, "queued")]
+    session.waiting = [3]
+    session.state = Status("queued")
+    app = ScoretraceApp(session, None)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "queued 1")
+        await pilot.press("enter", "S")
+        await until_shown(pilot, "The run waits in the queue: on 5, D takes it out.")
 
 
 async def test_the_queue_is_listed_in_its_order_and_changed_by_keys():

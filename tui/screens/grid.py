@@ -358,10 +358,20 @@ class GridScreen(BaseScreen):
         if self._errand is not None or self._timer is not None:
             self._start_wanted = True
             self.say("Starts as soon as its cost is counted.")
-        elif self.root.desk.run_state in LIVE:
+        elif self._taken():
             self.root.enqueue_run()
         else:
             self.root.start_run()
+
+    def _taken(self) -> bool:
+        """True while a run is at work or waits, whether it is watched here or not."""
+        from tui.queue import at_work
+
+        session = self.root.desk.session
+        try:
+            return self.root.desk.run_state in LIVE or bool(session.queue()) or at_work(session.runs()) is not None
+        except USER_ERRORS:
+            return False
 
     why_not_queue = why_not_start
 

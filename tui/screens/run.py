@@ -306,6 +306,8 @@ class RunScreen(BaseScreen):
     def why_not_stop(self) -> str:
         """Only a live run can be stopped."""
         state = self.root.desk.run_state
+        if state == "queued":
+            return "The run waits in the queue: on 5, D takes it out."
         return "" if state in LIVE else f"The run is {state} already."
 
     def do_stop(self) -> None:
