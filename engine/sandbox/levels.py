@@ -71,14 +71,18 @@ def probe(level: str) -> Probe:
     """One level, tried once in this process's life."""
     if not kernel.supported():
         return Probe(level, False, ELSEWHERE)
-    server = Server(configuration(level, 0))
-    try:
-        server.start()
-        leaks = _leaks(server)
-    except (SandboxUnavailable, ServerLost) as e:
-        return Probe(level, False, str(e), _remedy(level))
-    finally:
-        server.stop()
+    for last in (False, False, True):
+        server = Server(configuration(level, 0))
+        try:
+            server.start()
+            leaks = _leaks(server)
+            break
+        except (SandboxUnavailable, ServerLost) as e:
+            # One that something else ended says nothing of the level.
+            if last or not isinstance(e, ServerLost):
+                return Probe(level, False, str(e), _remedy(level))
+        finally:
+            server.stop()
     if leaks and level != LIMITS:
         return Probe(level, False, "; ".join(leaks), _remedy(level))
     return Probe(level, True)
@@ -92,8 +96,9 @@ def _leaks(server: Server) -> list[str]:
         session.load(_PROBE, ["leaks"])
         return [str(leak) for leak in session.ask("value", "leaks", (), {})]
     except Ended as e:
-        told = session.ended.detail if session.ended else "it ended"
-        raise SandboxUnavailable(f"a trial program did not run: {told}") from e
+        if session.ended is None:
+            raise ServerLost("a trial program ended before it answered") from e
+        raise SandboxUnavailable(f"a trial program did not run: {session.ended.detail}") from e
     finally:
         channel.close()
         server.end()

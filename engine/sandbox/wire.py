@@ -16,6 +16,7 @@ import decimal
 import fractions
 import importlib
 import json
+import math
 import re
 import socket
 import struct
@@ -217,11 +218,16 @@ _BASES: tuple[tuple[type, Callable[[Any], object]], ...] = (
 
 
 class Decoder:
-    """Builds values from JSON data; `handle(tag, body)` gives the object for a handle tag (`h` or `H`)."""
+    """Builds values from JSON data; `handle(tag, body)` gives the object for a handle tag (`h` or `H`).
 
-    def __init__(self, handle: Callable[[str, Json], object], seconds: float = 1.0) -> None:
+    What is short as a message and long to go through (a range, an array with an empty axis, a decimal's exponent) has
+    at most a million items or digits, unless the message is `trusted`.
+    """
+
+    def __init__(self, handle: Callable[[str, Json], object], trusted: bool = False) -> None:
         self._handle = handle
-        self._until = time.monotonic() + seconds
+        self._trusted = trusted
+        self._until = time.monotonic() + (3600 if trusted else 1)
         self._steps = 0
 
     def decode(self, data: Json, depth: int = DECODE_DEPTH) -> Any:
@@ -249,9 +255,10 @@ class Decoder:
         ((tag, body),) = data.items()
         if tag in ("h", "H"):
             return self._handle(tag, body)
-        if tag in _CONTAINERS:
-            return self._container(tag, body, depth - 1)
-        return _leaf(tag, body)
+        value = self._container(tag, body, depth - 1) if tag in _CONTAINERS else _leaf(tag, body)
+        if tag in "rND" and not self._trusted and _span(value) > _LONGEST:
+            raise Malformed("too long to go through")
+        return value
 
     def _container(self, tag: str, body: Json, depth: int) -> Any:
         if tag in ("d", "o"):
@@ -289,6 +296,7 @@ class Decoder:
 
 
 _CONTAINERS = frozenset("tszqkvmdorQ")
+_LONGEST = 1_000_000
 
 
 def _counter(values: dict[Any, Any]) -> collections.Counter[Any]:
@@ -303,6 +311,15 @@ _DICTS: dict[str, Callable[[dict[Any, Any]], dict[Any, Any]]] = {
     "Counter": _counter,
     "defaultdict": lambda values: collections.defaultdict(None, values),
 }
+
+
+def _span(value: Any) -> int:
+    """Items or digits to go through, however few bytes stand for them."""
+    if isinstance(value, range):
+        return max(0, (value.stop - value.start) // value.step + 1)
+    if isinstance(value, decimal.Decimal):
+        return abs(value.adjusted()) if value.is_finite() else 0
+    return math.prod(max(1, length) for length in value.shape) if value.size == 0 else 0
 
 
 def _list(body: Json, length: int | None = None) -> list[Json]:
