@@ -125,13 +125,9 @@ def verify_bundle(
         judge.close()
     under = identities(carried)
     rejudged = list(_rejudged(samples, outcomes, judge.identity))
-    unverified = list(_unverified(samples, outcomes, judge.identity))
     other = _other_judge(samples, carried, under, judge.identity)
-    if other:
-        unverified.append(f"{other}; {AGAIN}")
-    else:
-        differences += rejudged
-        differences += _stored(samples, carried, under)
+    if not other:
+        differences += [*rejudged, *_stored(samples, carried, under)]
     numbers, report = _report(opened, carried)
     differences += report
     remarks = [] if judge.identity in under else [f"judged here under another sandbox: {judge.identity}"]
@@ -142,7 +138,7 @@ def verify_bundle(
         programs=len(outcomes),
         numbers=numbers,
         differences=tuple(differences),
-        unverified=tuple(unverified),
+        unverified=(*_unverified(samples, outcomes, judge.identity), *([f"{other}; {AGAIN}"] if other else ())),
         remarks=tuple(remarks),
         otherwise=tuple(rejudged) if other else (),
     )
