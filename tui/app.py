@@ -59,6 +59,7 @@ class ScoretraceApp(Places, App[int]):
         Command(
             "7", "findings", "findings", "Go to: findings", "Effects of settings, and what sources point to.", True
         ),
+        Command("8", "compare", "compare", "Go to: compare", "The configuration at hand and its nearest other.", True),
         Command("T", "theme", "theme", "Theme: dark or light", "Dark, light, or the terminal's own colours.", True),
         Command("ctrl+p,colon", "palette", "commands", "Commands: search", "Every command by name.", True),
         Command("q,ctrl+c", "quit", "quit", "Scoretrace: quit", "Leave; a run may go on without the app.", True),

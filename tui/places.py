@@ -91,6 +91,32 @@ class Places(Commanded, _Host):
         self.go("run")
         self.push_screen(FindingsScreen(key))
 
+    def why_not_compare(self) -> str:
+        """There must be two configurations with outcomes."""
+        reason = self.why_not_run()
+        return reason or ("" if self._beside(self._at_hand()) else "Nothing to compare: one configuration is judged.")
+
+    def do_compare(self) -> None:
+        """Go there."""
+        from tui.beside import Side
+        from tui.screens.compare import CompareScreen
+
+        state, key = self.desk.state, self._at_hand()
+        self.go("run")
+        self.push_screen(CompareScreen(Side(state, key), Side(state, self._beside(key))))
+
+    def _beside(self, key: str) -> str:
+        """The judged configuration of the same model and benchmark that differs in the fewest settings."""
+        scores = self.desk.state.scores
+        here = scores.get(key)
+        if here is None:
+            return ""
+        others = [
+            other for other, score in scores.items()
+            if other != key and score.kinds and (score.model, score.benchmark) == (here.model, here.benchmark)
+        ]  # fmt: skip
+        return min(others, key=lambda other: len(here.axes.items() - scores[other].axes.items()), default="")
+
     def _at_hand(self) -> str:
         """The configuration under the run screen's cursor, else the first one with outcomes; empty without any."""
         from tui.screens.run import RunScreen

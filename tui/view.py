@@ -22,7 +22,7 @@ REFUSED = "This is a view: it changes nothing. Use `scoretrace` on the machine i
 
 READING: Mapping[str, frozenset[str]] = {
     "app": frozenset(
-        ("literature", "grid", "run", "report", "runs", "problems", "findings", "theme", "palette", "quit")
+        ("literature", "grid", "run", "report", "runs", "problems", "findings", "compare", "theme", "palette", "quit")
     ),
     "literature": frozenset(("open", "filter", "sort", "left", "right")),
     "grid": frozenset(("left", "right", "needs")),

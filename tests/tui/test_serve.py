@@ -74,7 +74,7 @@ def words(data: bytes) -> str:
 async def read_until(socket, text: str) -> str:
     """Everything that the browser got until a text is in it."""
     got = b""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for message in socket:
             got += message.data if isinstance(message.data, bytes) else b""
             if text in words(got):
