@@ -46,8 +46,22 @@ def contrast(left, right):
 def test_meanings_keep_their_distance(palette, eye):
     """Any two colours that mean something differ by 20 or more (CIE76), for every eye."""
     for left, right in itertools.combinations(("agree", "partial", "open", "against", "background"), 2):
-        distance = sum((a - b) ** 2 for a, b in zip(lab(palette[left], eye), lab(palette[right], eye), strict=True))
-        assert distance**0.5 >= 20, (left, right, distance**0.5)
+        found = distance(palette[left], palette[right], eye)
+        assert found >= 20, (left, right, found)
+
+
+def distance(left, right, eye):
+    """CIE76 of two colours as an eye sees them."""
+    return sum((a - b) ** 2 for a, b in zip(lab(left, eye), lab(right, eye), strict=True)) ** 0.5
+
+
+def test_the_check_would_notice():
+    """A red and a green that everybody else tells apart fall together for the eyes that it simulates."""
+    assert distance("#904040", "#407040", NORMAL) > 60
+    assert distance("#904040", "#407040", DEUTERANOPIA) < 5 and distance("#904040", "#407040", PROTANOPIA) < 20
+    assert lab("#ffffff", NORMAL) == pytest.approx((100, 0, 0), abs=0.1)
+    for eye in (PROTANOPIA, DEUTERANOPIA):
+        assert lab("#808080", eye) == pytest.approx(lab("#808080", NORMAL), abs=0.1), "grey must stay grey"
 
 
 @pytest.mark.parametrize("palette", [DARK, LIGHT], ids=["dark", "light"])
