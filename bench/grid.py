@@ -1,7 +1,7 @@
 """Time the 60-configuration grid as it is planned against 60 independent runs, and compare their tokens; prints JSON.
 
     python bench/grid.py [--problems 8] [--many-problems 2] [--repeats 3] [--many-repeats 1] [--samples 20]
-                         [--configurations 10] [--naive-problems 3] [--lengths 160,320] [--audit 30]
+                         [--configurations 10] [--naive-problems 3] [--lengths 160,320] [--audit 30] [--width 0]
 
 The grid is the reference study's (2 templates x 3 decodings x 2 lengths x 5 precisions) on the first problems of
 bugfix-mini. Its lengths are 160 and 320 tokens of prompt and reply, as in the embedded study, in place of 512 and 2048:
@@ -12,7 +12,8 @@ the small model talks on to the limit, and its problems are about a quarter as l
 `Llama.create_completion` (width 1) until the harness's stop words, then judging with as many programs at a time as
 there are cores. A sample of configurations (evenly spaced over the grid) and problems is measured, two samples a
 problem, the second of which finds the prompt in the class's own cache; 60 x problems x samples are extrapolated.
-Deriving the five files and calibrating them is done once per file and machine, before both, and stated apart.
+Deriving the five files and calibrating them is done once per file and machine, before both, and stated apart; with
+`--width` nothing is calibrated.
 
 Planned and naive differ in numerics (width), so their greedy texts are compared only for information. What must be
 identical are the run's replies and the same samples made alone in the same shape, which the audit does here.
@@ -228,7 +229,7 @@ class Bench:
     def job(self, problems: int, samples: int) -> Job:
         """The whole grid as a worker gets it."""
         configurations = tuple(grid_of(self.lengths, samples))
-        return Job(configurations, {"small": SPEC}, {BENCHMARK: self.data(problems)})
+        return Job(configurations, {"small": SPEC}, {BENCHMARK: self.data(problems)}, self.options.width)
 
     def prepare(self) -> dict[str, float]:
         """Derive and calibrate every file; seconds for each."""
@@ -328,7 +329,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
     for name, value in (("problems", 8), ("many-problems", 2), ("repeats", 3), ("many-repeats", 1), ("samples", 20),
-                        ("configurations", 10), ("naive-problems", 3), ("audit", 30)):  # fmt: skip
+                        ("configurations", 10), ("naive-problems", 3), ("audit", 30), ("width", 0)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--lengths", default="160,320")
     options = parser.parse_args()
@@ -338,7 +339,8 @@ def main() -> None:
         bench = Bench(options, Path(folder))
         preparing = bench.prepare()
         report: dict[str, Any] = {
-            "cores": free_cores(), "model": SPEC, "lengths": bench.lengths, "configurations": 60,
+            "cores": free_cores(), "width": options.width or "calibrated", "model": SPEC,
+            "lengths": bench.lengths, "configurations": 60,
             "naive_sample": {"configurations": options.configurations, "problems_each": options.naive_problems},
             "derive_and_calibrate_once_s": preparing,
         }  # fmt: skip
