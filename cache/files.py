@@ -287,7 +287,7 @@ def _download(hub: HubFile) -> Path:
     from huggingface_hub import errors as hub_errors
 
     offline = f"{hub.spec} is not on this machine, and the hub cannot be reached; connect once, or give a local path"
-    if not _resolves(constants.ENDPOINT):
+    if not host_resolves(constants.ENDPOINT):
         raise FileError(offline)
     try:
         return Path(hf_hub_download(hub.repository, hub.name, revision=hub.revision))
@@ -309,8 +309,8 @@ def _download(hub: HubFile) -> Path:
         raise FileError(f"{offline} ({error})") from error
 
 
-def _resolves(address: str) -> bool:
-    """False when the name cannot be looked up: then the client need not be left to retry for half a minute."""
+def host_resolves(address: str) -> bool:
+    """False when an address cannot be looked up: then no client need be left to retry for half a minute."""
     if {name.lower() for name in os.environ} & {"http_proxy", "https_proxy", "all_proxy"}:
         return True
     try:

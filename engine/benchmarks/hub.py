@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cache.files import host_resolves
 from engine.benchmarks.rows import Row, rows_hash
 from engine.errors import BenchmarkError
 
@@ -152,13 +153,17 @@ def check_pinned(pinned: Pinned, rows: Sequence[Mapping[str, object]], path: Pat
 
 def _download(repository: str, revision: str, name: str) -> Path:
     """One file of a dataset; HF_ENDPOINT names another hub. `BenchmarkError` says what to do without it."""
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
+    cached = try_to_load_from_cache(repository, name, repo_type="dataset", revision=revision)
+    if isinstance(cached, str):
+        return Path(cached)
+    endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
+    if not host_resolves(endpoint):
+        raise BenchmarkError(_unreachable(repository, revision, name, OSError(f"{endpoint} cannot be reached")))
     try:
-        found = hf_hub_download(
-            repository, name, repo_type="dataset", revision=revision, endpoint=os.environ.get("HF_ENDPOINT") or None
-        )
+        found = hf_hub_download(repository, name, repo_type="dataset", revision=revision, endpoint=endpoint)
     # A broken connection is an OSError or the HTTP library's own error, by version; all mean the same to the user.
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError, ValueError) as error:
         raise BenchmarkError(_unreachable(repository, revision, name, error)) from error

@@ -220,3 +220,15 @@ def test_pinned_hashes_are_those_of_the_files_at_hand(shared: Path) -> None:
     split = read_objects([shared / "mbpp/mbpp-974.jsonl"], {})[10:510]
     assert (split[0]["task_id"], split[-1]["task_id"]) == (11, 510)
     assert rows_hash(split) == hub.PINNED["mbpp"].rows
+
+
+def test_hub_whose_name_is_unknown_is_told_at_once(fake_hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network the client would retry for half a minute; what is in the cache is read all the same."""
+    open_benchmark(NAME)
+    monkeypatch.setenv("HF_ENDPOINT", "https://hub.invalid")
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", None)  # is not called
+    for proxy in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(proxy, raising=False)
+    assert open_benchmark(NAME).facts()["revision"] == hub.REVISION
+    with pytest.raises(BenchmarkError, match=r"\(https://hub.invalid cannot be reached\); connect to the network once"):
+        open_benchmark("humaneval")

@@ -147,7 +147,7 @@ def test_an_unknown_package_names_the_remedy() -> None:
 
 def test_offline_and_not_cached_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the package and without a network, both ways out are named, at once."""
-    monkeypatch.setattr(files, "_resolves", lambda address: False)
+    monkeypatch.setattr(files, "host_resolves", lambda address: False)
     monkeypatch.setattr(files, "_cached", lambda hub: None)
     real = files.importlib.metadata.distribution
 
