@@ -69,7 +69,8 @@ def again(
         raise SettingsError(f"run {run} has not judged {task_id} sample {sample} of configuration {configuration}")
     benchmark = open_benchmark(cell.configuration.benchmark)
     outcome = _judged(store, found, cell, benchmark, sandbox)
-    base = Again(cell.kind, NOT_MADE, "", 0, outcome.kind, outcome.detail, outcome.level, outcome.seconds)
+    where = ", ".join(filter(None, (outcome.level, outcome.mode)))
+    base = Again(cell.kind, NOT_MADE, "", 0, outcome.kind, outcome.detail, where, outcome.seconds)
     recorder = Recorder(store, run)
     auditor = Auditor(
         recorder, _Unheard(recorder), open_model, {cell.configuration.benchmark: benchmark}, sandbox

@@ -86,7 +86,8 @@ class Judged:
     """One program of one configuration was judged; `kind` is out of `engine.protocols.OUTCOMES`.
 
     `reading` is what the extraction found in the reply, out of `engine.failures.READINGS`; empty where there is no
-    reply, and in runs of versions that did not state it.
+    reply, and in runs of versions that did not state it. `mode` says how tests and program were run
+    (`engine.protocols.Outcome.mode`); empty likewise.
     """
 
     configuration: str
@@ -97,6 +98,7 @@ class Judged:
     detail: str = ""
     seconds: float = 0.0
     reading: str = ""
+    mode: str = ""
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def state_outcome(
         recorder.put_outcome(outcome)
     event = Judged(
         candidate.configuration, candidate.task_id, candidate.sample, candidate.key,
-        outcome.kind, outcome.detail, outcome.seconds, candidate.reading,
+        outcome.kind, outcome.detail, outcome.seconds, candidate.reading, outcome.mode,
     )  # fmt: skip
     recorder.event(event)
     scores[candidate.configuration].add(candidate.task_id, candidate.sample, outcome.kind, candidate.reading)

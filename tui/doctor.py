@@ -109,7 +109,7 @@ def _llama() -> Iterator[Finding]:
 
 def _sandbox() -> Finding:
     from engine.errors import SandboxUnavailable
-    from engine.sandbox import open_sandbox
+    from engine.sandbox import open_sandbox, probe_levels
 
     try:
         sandbox = open_sandbox(jobs=1)
@@ -118,7 +118,11 @@ def _sandbox() -> Finding:
             "sandbox", "missing", str(error), "programs are not run on this machine; scores need another one"
         )
     sandbox.close()
-    return Finding("sandbox", "ok", f"level {sandbox.level}: untrusted programs run confined")
+    text = f"level {sandbox.level}: untrusted programs run confined"
+    best = next(iter(probe_levels().values()))
+    if best.available:
+        return Finding("sandbox", "ok", text)
+    return Finding("sandbox", "ok", f"{text}; {best.level} does not work here: {best.reason}", best.remedy)
 
 
 def _model() -> Finding:

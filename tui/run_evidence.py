@@ -41,9 +41,10 @@ MACHINE = ("operating system", "processor", "cores", "memory", "NVIDIA GPU", "Py
 class Folded:
     """A run's facts in one pass; `pointers` name the event that stated each configuration, benchmark or loading.
 
-    `keys` maps a configuration and (task id, sample) to the reply it read, `failures` to why it did not pass; `replies` a reply's key to (tokens, why it
-    ended); `made` the keys of replies that this run made to their seconds; `program_s` sums the programs' CPU seconds;
-    `unread` counts events that this version cannot read.
+    `keys` maps a configuration and (task id, sample) to the reply it read, `failures` to why it did not pass; `replies`
+    a reply's key to (tokens, why it ended); `made` the keys of replies that this run made to their seconds; `program_s`
+    sums the programs' CPU seconds; `modes` says how each passing sample's tests were run; `unread` counts events that
+    this version cannot read.
     """
 
     scores: dict[str, Score] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Folded:
     problems: dict[str, int] = field(default_factory=dict)
     notes: list[Fact] = field(default_factory=list)
     sandboxes: dict[str, str] = field(default_factory=dict)
+    modes: dict[tuple[str, str, int], str] = field(default_factory=dict)
     started: str = ""
     events: int = 0
     unread: int = 0
@@ -111,6 +113,9 @@ def _apply(found: Folded, event: Event, pointer: str) -> None:
     elif isinstance(event, Noted):
         found.notes.append(fact(event.level, event.text, MEASURED, pointer))
     else:
+        if isinstance(event, Judged) and event.mode:
+            place = (event.configuration, event.task_id, event.sample)
+            found.modes[place] = event.mode if event.kind == "passed" else ""
         fold_scores((event,), found.scores)
 
 
@@ -295,7 +300,16 @@ def sandbox(store: Store, run: int, found: Folded) -> tuple[Fact, ...]:
             "the run states no sandbox level",
         ),
         *(recorded.get(name, fact(name, "", UNKNOWN, "", NOT_RECORDED)) for name in ("mode", "identity")),
+        *_modes(found),
     )  # fmt: skip
+
+
+def _modes(found: Folded) -> Iterator[Fact]:
+    """How many passes stand on what: data compared apart from the program, or the program's word in part or whole."""
+    passes = Counter(mode for mode in found.modes.values() if mode)
+    if passes:
+        told = "; ".join(f"{count} {mode}" for mode, count in passes.most_common())
+        yield fact("passes by mode", told, MEASURED, found.started)
 
 
 def _identity(life: Mapping[str, Any]) -> dict[str, str]:
