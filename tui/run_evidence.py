@@ -94,6 +94,9 @@ def _apply(found: Folded, event: Event, pointer: str) -> None:
         fold_scores((event,), found.scores)
         found.keys.setdefault(event.configuration, {})[event.task_id, event.sample] = event.key
         found.program_s += event.seconds
+        if event.mode:
+            place = (event.configuration, event.task_id, event.sample)
+            found.modes[place] = sys.intern(event.mode) if event.kind == "passed" else ""
         why = "" if event.kind in ("passed", "unavailable") else failure_of(event.kind, event.detail, event.reading)
         found.failures.setdefault(event.configuration, {})[event.task_id, event.sample] = sys.intern(why)
     elif isinstance(event, Generated):
@@ -113,9 +116,6 @@ def _apply(found: Folded, event: Event, pointer: str) -> None:
     elif isinstance(event, Noted):
         found.notes.append(fact(event.level, event.text, MEASURED, pointer))
     else:
-        if isinstance(event, Judged) and event.mode:
-            place = (event.configuration, event.task_id, event.sample)
-            found.modes[place] = event.mode if event.kind == "passed" else ""
         fold_scores((event,), found.scores)
 
 
@@ -309,7 +309,7 @@ def _modes(found: Folded) -> Iterator[Fact]:
     passes = Counter(mode for mode in found.modes.values() if mode)
     if passes:
         told = "; ".join(f"{count} {mode}" for mode, count in passes.most_common())
-        yield fact("passes by mode", told, MEASURED, found.started)
+        yield fact("passes by mode", told, MEASURED, found.started or "the run's events")
 
 
 def _identity(life: Mapping[str, Any]) -> dict[str, str]:

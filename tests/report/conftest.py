@@ -101,6 +101,7 @@ class Scene:
     tokens: int = 50
     stop: str = "end"
     kinds: dict[int, str] = field(default_factory=dict)
+    modes: dict[int, str] = field(default_factory=dict)
     passing: Iterable[int] = (0,)
     provenance: dict[str, Any] | None = field(default_factory=full_provenance)
     started: bool = True
@@ -171,7 +172,7 @@ class Scene:
                 kind = self.kinds.get(index, "passed" if index in passing else "failed")
                 if self.replies and kind != "no room":
                     yield Generated(0, task, sample, key, self.tokens, self.stop, 0.1)
-                yield Judged(c.id, task, sample, "" if kind == "no room" else key, kind)
+                yield Judged(c.id, task, sample, "" if kind == "no room" else key, kind, mode=self.modes.get(index, ""))
 
 
 def problems_of(schema: Any, value: Any, root: Any, place: str = "$") -> list[str]:
