@@ -83,21 +83,32 @@ def calibrate(model: LocalModel, facts: Facts | None = None, shapes: Sequence[Sh
         if facts is not None:
             facts.put_fact(key(model.file.sha256, model.device), found)
     chosen = shape_of(found)
-    model.shape(width=chosen.width, block=chosen.block)
+    for one in narrower(chosen):
+        try:
+            model.shape(width=one.width, block=one.block)
+            break
+        except ModelError:
+            if one.width == 1:
+                raise
     return found
+
+
+def narrower(chosen: Shape) -> list[Shape]:
+    """A shape and those of the same block that need less memory, widest first."""
+    return [chosen, *(Shape(width, chosen.block) for width in (32, 16, 8, 4, 1) if width < chosen.width)]
 
 
 def _measure(model: LocalModel, shapes: Sequence[Shape]) -> dict[str, Any]:
     started, clock = time.perf_counter(), _clock(model)
-    before, began = model.decoder.slot_tokens, clock()
+    loaded, slot_tokens, began = Shape(model.decoder.width), model.decoder.slot_tokens, clock()
     prompt = _tokens(model)
-    usable = [one for one in shapes if model.fits(one.width, before, one.block)]
-    usable = [one for one in usable if one.block == 1 or model.decoder.can_take_back] or [Shape(model.decoder.width)]
+    usable = [one for one in shapes if model.fits(one.width, slot_tokens, one.block)]
+    usable = [one for one in usable if one.block == 1 or model.decoder.can_take_back] or [loaded]
     speeds: dict[Shape, float] = {}
     texts = [(model.tokenize(asked), model.tokenize(reply)) for asked, reply in sample.replies()]
     accepted = {block: tokens_per_step(texts, block) for block in {one.block for one in usable}}
     try:
-        model.shape(width=usable[0].width, slot_tokens=_SLOT_TOKENS, block=usable[0].block)
+        model.shape(slot_tokens=_SLOT_TOKENS, block=1)
         prefill = _prefill_speed(model, prompt, clock)
         for one in usable:
             if speeds and (clock() - began > SECONDS or time.perf_counter() - started > 4 * SECONDS):
@@ -107,6 +118,7 @@ def _measure(model: LocalModel, shapes: Sequence[Shape]) -> dict[str, Any]:
             except ModelError:
                 continue  # an accelerator is asked for memory by trying
             speeds[one] = decode_speed(model.decoder, prompt, clock) * accepted[one.block]
+        speeds = speeds or {loaded: 0.0}
         independent: dict[Shape, bool] = {}
         for one in in_order(speeds):
             model.shape(width=one.width, block=one.block)
@@ -114,7 +126,7 @@ def _measure(model: LocalModel, shapes: Sequence[Shape]) -> dict[str, Any]:
             if independent[one]:
                 break
     finally:
-        model.shape(slot_tokens=before, block=1)
+        model.shape(width=loaded.width, slot_tokens=slot_tokens, block=1)
     chosen = next((one for one, good in independent.items() if good), in_order(speeds)[0])
     return {
         "tokens_per_second": {str(one): round(speed, 1) for one, speed in speeds.items()},

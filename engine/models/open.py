@@ -9,7 +9,7 @@ from cache.files import Facts, ModelFile, gigabytes
 from cache.gguf import Header, read_header
 from engine.errors import ModelError
 from engine.models import calibrate, llamacpp
-from engine.models.calibrate import Shape
+from engine.models.calibrate import Shape, narrower
 from engine.models.local import CPU, LocalModel
 from engine.models.memory import available_memory, needed
 from engine.models.precision import derive
@@ -52,11 +52,15 @@ def open_model(
     tries = _offloads(gpu_layers, layers, _fitting_layers(header, layers, accelerators)) if accelerators else [0]
     device = _device(tries[0], layers)
     kept = calibrate.kept(made.sha256, device, facts)
-    shapes = [Shape(width, block or 1)] if width else _smaller(calibrate.shape_of(kept) if kept is not None else None)
+    shapes = (
+        [Shape(width, block or 1)]
+        if width
+        else narrower(calibrate.shape_of(kept) if kept is not None else Shape(DEFAULT_WIDTH))
+    )
     if device == CPU:
         shapes = [_fitting(made, header, shapes, slot_tokens)]
     free_cores, free = watch() if threads is None else (None, threads)
-    model = _load(name, made, tries, layers, free, shapes[0], slot_tokens)
+    model = _load(name, made, tries, layers, free, shapes, slot_tokens)
     model.free_cores = free_cores
     if not width and facts is not None and kept is None:
         try:
@@ -66,12 +70,6 @@ def open_model(
             raise
     model.checked = kept.get("independent", {}) if kept is not None else {}
     return model
-
-
-def _smaller(chosen: Shape | None) -> list[Shape]:
-    """The shape chosen and narrower ones of the same block, widest first."""
-    chosen = chosen or Shape(DEFAULT_WIDTH)
-    return [chosen, *(Shape(width, chosen.block) for width in (16, 8, 4, 1) if width < chosen.width)]
 
 
 def _fitting_layers(header: Header, layers: int, accelerators: Sequence[llamacpp.Device]) -> int:
@@ -101,16 +99,16 @@ def _fitting(file: ModelFile, header: Header, shapes: Sequence[Shape], slot_toke
 
 
 def _load(
-    name: str, file: ModelFile, tries: list[int], layers: int, threads: int, shape: Shape, slot_tokens: int
+    name: str, file: ModelFile, tries: list[int], layers: int, threads: int, shapes: Sequence[Shape], slot_tokens: int
 ) -> LocalModel:
-    """Load with the first number of offloaded layers that works; the last one's error stands."""
+    """Load with the first number of offloaded layers and the first shape that work; the last one's error stands."""
     for offloaded in tries:
         decoder: llamacpp.LlamaDecoder | None = None
         try:
             decoder = llamacpp.LlamaDecoder(
                 file.path, threads=threads, gpu_layers=offloaded, flash_attention=offloaded >= layers
             )
-            decoder.shape(shape.width, slot_tokens, shape.block)
+            _shape(decoder, shapes, slot_tokens)
         except ModelError:
             if decoder:
                 decoder.close()
@@ -119,6 +117,17 @@ def _load(
             continue
         return LocalModel(name, file, decoder, _device(offloaded, layers))
     raise AssertionError("unreachable: the last try returns or raises")
+
+
+def _shape(decoder: llamacpp.LlamaDecoder, shapes: Sequence[Shape], slot_tokens: int) -> None:
+    """The first shape for which there is memory; a narrower one is better than layers left to the CPU."""
+    for shape in shapes:
+        try:
+            decoder.shape(shape.width, slot_tokens, shape.block)
+            return
+        except ModelError:
+            if shape == shapes[-1]:
+                raise
 
 
 def _device(offloaded: int, layers: int) -> str:

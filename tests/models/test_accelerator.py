@@ -16,7 +16,7 @@ from engine.models.open import open_model
 from engine.protocols import Request
 from engine.settings import Decoding
 
-from .conftest import gguf_bytes
+from .conftest import MemoryFacts, gguf_bytes
 
 LAYERS = 11
 
@@ -98,6 +98,17 @@ def test_fewer_layers_are_tried_when_the_device_refuses(file: ModelFile, monkeyp
     assert card.open == 0
 
 
+def test_narrower_slots_are_tried_before_fewer_layers(file: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A measured shape that the device has no room for at this length: all layers stay, in a narrower shape."""
+    card = Card(free=1 << 30, room=LAYERS, width_limit=16)
+    _with(card, monkeypatch)
+    facts = MemoryFacts()
+    facts.put_fact(calibrate.key("0" * 64, "Fast card"), {"width": 64, "block": 4, "independent": {"64x4": True}})
+    opened = open_model("m", file, threads=1, facts=facts)
+    assert card.tried == [("load", LAYERS), ("shape", 64), ("shape", 32), ("shape", 16)]
+    assert (opened.decoder.width, opened.decoder.block) == (16, 4)
+
+
 def test_a_device_that_refuses_everything_is_an_error(file: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slots that fit nowhere: the last reason is said, and nothing stays loaded."""
     card = Card(free=1 << 30, room=LAYERS, width_limit=4)
@@ -109,7 +120,7 @@ def test_a_device_that_refuses_everything_is_an_error(file: ModelFile, monkeypat
 
 
 def test_a_shape_that_the_device_refuses_is_not_measured(file: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calibration passes over slots that do not fit and chooses among the others."""
+    """Calibration passes over slots that do not fit and chooses among the others; with none, what is loaded stays."""
     card = Card(free=1 << 30, room=LAYERS, width_limit=32)
     _with(card, monkeypatch)
     monkeypatch.setattr(calibrate, "_tokens", lambda model: (1, 2))
@@ -122,6 +133,7 @@ def test_a_shape_that_the_device_refuses_is_not_measured(file: ModelFile, monkey
     found = calibrate.calibrate(opened, shapes=(Shape(32), Shape(64), Shape(16)))
     assert found["tokens_per_second"] == {"32": 32.0, "16": 16.0}
     assert opened.decoder.width == 32
+    assert calibrate.calibrate(opened, shapes=(Shape(64),))["width"] == 32
 
 
 def test_running_out_of_memory_in_a_step_is_said_and_frees(released: ModelFile) -> None:
