@@ -132,6 +132,23 @@ def test_wrong_input_is_named(run: Any, arguments: tuple[str, ...], words: str) 
     assert re.search(words, err) and "Traceback" not in err
 
 
+def test_programs_are_judged_both_ways_and_under_other_seeds(run: Any) -> None:
+    """A program that differs between the two ways, or between seeds, is said to, and the exit status is 1."""
+    forges = "class A(int):\n    def __eq__(self, other): return True\ndef f(): return A(0)"
+    unsteady = "def f(): return list({'a', 'b', 'c', 'd', 'e'})"
+    lines = [
+        {"id": 1, "program": forges, "test": "assert f() == 4"},
+        {"id": 2, "program": unsteady, "test": "assert f()[0] < f()[-1]"},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    status, rows, _ = run("judge", "--both-ways", stdin=text)
+    assert (status, [row["differs"] for row in rows]) == (1, [True, False])
+    assert (rows[0]["outcome"], rows[0]["beside"]["outcome"]) == ("failed", "passed")
+    status, rows, _ = run("judge", "--repeats", "6", stdin=text)
+    assert (status, [row["differs"] for row in rows]) == (1, [False, True])
+    assert list(rows[1]["by_seed"]) == [str(seed) for seed in range(7)]
+
+
 def test_extract_and_judge_work_on_lines(run: Any) -> None:
     """A correct body passes and the reply's chatter is cut; a wrong one fails; order is kept."""
     from engine.benchmarks import open_benchmark
