@@ -1,0 +1,186 @@
+"""Pictures of every screen, of a finished run of the embedded study: compared by tests, and shown in the documents.
+
+    python tests/tui/scenes.py      renews tests/tui/snapshots/*.svg and docs/screens/*.svg
+
+What depends on the day or the machine (the report's text, how long ago a run was) is fixed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from app_kit import settled, shown
+from recorded import facts, replies
+from textual.pilot import Pilot
+
+from cache.paths import store_path
+from cache.store import Store
+from engine.events import to_dict
+from tui.app import ScoretraceApp
+from tui.late import late_parts
+from tui.local import LocalSession, job_of
+from tui.preferences import Preferences
+from tui.study import dumps, embedded
+
+HERE = Path(__file__).parent
+SNAPSHOTS = HERE / "snapshots"
+PICTURES = HERE.parent.parent / "docs" / "screens"
+SIZES = ((80, 24), (120, 40))
+REPORT = (
+    "# bugfix-mini demo\n\n| item | evidence |\n|---|---|\n"
+    "| 4 Greedy decoding, or n = 20 samples per problem | in part: 20 of 60 configurations are greedy |\n"
+    "| 10 Hardware | unknown |\n"
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A screen: its name, the keys that lead there from the run, a text that shows when it is there, what to await."""
+
+    name: str
+    keys: tuple[str, ...]
+    text: str
+
+
+SCENES = (
+    Scene("literature", ("1",), "1 measured"),
+    Scene("grid", ("2",), "61 configurations, 31 generations per problem"),
+    Scene("run", ("3", "home"), "6 of 60 consistent"),
+    Scene("report", ("4",), "10 Hardware"),
+    Scene("runs", ("5",), "run 1"),
+    Scene("configuration", ("3", "home", "j", "enter"), "64 of 64 problems judged"),
+    Scene("problem", ("3", "home", "j", "enter", "j", "enter"), "ended by"),
+    Scene("problem-programs", ("3", "home", "j", "enter", "j", "enter", "l", "l", "l"), "[programs]"),
+    Scene("compare", ("3", "home", "j", "enter", "c", *["down"] * 5, "enter", "v"), "lost 2, gained 0 of 64"),
+    Scene("findings", ("3", "home", "f"), "Effects of settings"),
+    Scene("palette", ("3", "colon"), "Run: stop"),
+    Scene("help", ("escape", "3", "question_mark"), "Keys: Run"),
+    Scene("run-grouped", ("escape", "3", "home", "b", "b", "l"), "▾ decoding greedy"),
+)
+"""In one app after the other, so that it starts once; the later ones leave marks on the run screen."""
+DOCUMENTS = ("literature", "run", "compare")
+"""Scenes that the documents show."""
+
+
+@contextmanager
+def home() -> Iterator[None]:
+    """A data folder of its own that holds the finished run."""
+    old = os.environ.get("SCORETRACE_HOME")
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["SCORETRACE_HOME"] = name
+        study = embedded()
+        store = Store(store_path())
+        run = store.create_run(study.name, dumps(study), job_of(study).as_dict())
+        store.put_generations(replies())
+        store.append(run, (to_dict(event) for _, event in facts(study)))
+        store.set_state(run, "finished", release=True)
+        store.close()
+        try:
+            yield
+        finally:
+            os.environ.pop("SCORETRACE_HOME")
+            if old is not None:
+                os.environ["SCORETRACE_HOME"] = old
+
+
+class Fixed(LocalSession):
+    """The session of this machine, whose runs are all an hour old."""
+
+    def runs(self) -> Sequence[object]:  # type: ignore[override]
+        """The store's runs."""
+        return [replace(run, created=time.time() - 3600) for run in super().runs()]
+
+
+async def pictures(size: tuple[int, int], scenes: Sequence[Scene] = SCENES) -> dict[str, str]:
+    """The SVG of each scene at a size, by its name; a home must be open."""
+    session = Fixed(store_path())
+    parts = replace(
+        late_parts(session), preview_report=lambda run: REPORT, open_items=lambda run: ["10 Hardware: unknown"],
+        asks=lambda run: (), look=None,
+    )  # fmt: skip
+    app = ScoretraceApp(
+        session, None, parts=parts, studies=(embedded(),), view_of=session.store.run(1),
+        preferences=Preferences(animation=False),
+    )  # fmt: skip
+    found = {}
+    try:
+        async with app.run_test(size=size) as pilot:
+            await settled(pilot, lambda: "6 of 60 consistent" in shown(app), "the run", 60)
+            await settled(pilot, lambda: not app.desk.matches.busy, "all matches", 60)
+            for scene in scenes:
+                found[scene.name] = await one(pilot, app, scene)
+    finally:
+        session.close()
+    return found
+
+
+async def one(pilot: Pilot[int], app: ScoretraceApp, scene: Scene) -> str:
+    """The SVG of one scene, when nothing moves any more."""
+    for key in scene.keys:
+        await pilot.press(key)
+    await settled(pilot, lambda: scene.text in shown(app), f"{scene.text!r} in {scene.name}", 60)
+    screen = app.base_screen
+    if screen is not None:
+        screen.say("")
+    last, same = "", 0
+    while same < 3:
+        await pilot.pause(0.1)
+        now = shown(app)
+        last, same = now, same + 1 if now == last else 0
+    return tidy(app.export_screenshot(title="Scoretrace", simplify=True))
+
+
+def tidy(svg: str) -> str:
+    """Without fonts from elsewhere, and with a line for each element, so that differences can be read."""
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace("Fira Code", "DejaVu Sans Mono")
+    return re.sub(r"><(?=text|rect|g|/g)", ">\n<", svg)
+
+
+def path_of(name: str, size: tuple[int, int]) -> Path:
+    """Where a snapshot lies."""
+    return SNAPSHOTS / f"{name}-{size[0]}x{size[1]}.svg"
+
+
+PLAIN = SNAPSHOTS / "run-no-color-80x24.svg"
+
+
+def snapshots() -> dict[Path, str]:
+    """Every snapshot by its file."""
+    os.environ.pop("NO_COLOR", None)
+    found = {
+        path_of(name, size): svg for size in SIZES for name, svg in asyncio.run(pictures(size)).items()
+    }  # fmt: skip
+    os.environ["NO_COLOR"] = "1"
+    try:
+        plain = asyncio.run(pictures((80, 24), [scene for scene in SCENES if scene.name == "run"]))
+    finally:
+        os.environ.pop("NO_COLOR")
+    return {**found, PLAIN: plain["run"]}
+
+
+def documents() -> dict[Path, str]:
+    """The pictures in the documents."""
+    wanted = [scene for scene in SCENES if scene.name in DOCUMENTS]
+    return {PICTURES / f"{name}.svg": svg for name, svg in asyncio.run(pictures((100, 30), wanted)).items()}
+
+
+def main() -> None:
+    """Renew everything."""
+    os.environ.update(TERM="xterm-256color", LC_ALL="C.UTF-8")
+    with home():
+        for path, svg in {**snapshots(), **documents()}.items():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(svg, encoding="utf-8")
+            print(path.name)
+
+
+if __name__ == "__main__":
+    main()
