@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -52,7 +52,7 @@ def main(fd: int, config: dict[str, Any]) -> None:
         judge = Judge(lean, full, tuple(config["packages"]), sealed=config["level"] == SEALED)
         while True:
             outcome = judge.judge(host.receive())
-            host.send(asdict(outcome))
+            host.send(vars(outcome))
     except wire.Closed:
         return
     finally:

@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from engine.errors import SandboxUnavailable
@@ -86,7 +86,7 @@ class SplitJudge:
     def ask(self, program: Program, limits: Limits) -> Outcome:
         """The outcome of one program."""
         job = {
-            **asdict(program), "seed": self._seed,
+            **vars(program), "seed": self._seed,
             "cpu": limits.cpu_s, "wall": limits.wall_s, "memory": limits.memory,
         }  # fmt: skip
         try:
