@@ -12,7 +12,8 @@ class Started:
     """A run began or went on.
 
     `configurations` are `Configuration.as_dict()` by id; `problems` the task ids by benchmark; `passes` and
-    `generations` count after sharing; `stored` counts the samples that an earlier life of this run has judged.
+    `generations` count after sharing; `stored` counts the samples that an earlier life of this run has judged;
+    `stopped` are the ids that an earlier life has stopped and that stay so.
     """
 
     configurations: dict[str, dict[str, Any]]
@@ -21,6 +22,7 @@ class Started:
     generations: int
     stored: int
     sandbox: str
+    stopped: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,19 @@ class ConfigurationFailed:
 
 
 @dataclass(frozen=True)
+class ConfigurationStopped:
+    """A configuration is asked no further (`engine.stopping`): it has bounds, `passed`..`passed` + what is not `judged`
+    of `asked`, and no score. What is in flight for it is not judged.
+    """
+
+    configuration: str
+    reason: str
+    passed: int
+    judged: int
+    asked: int
+
+
+@dataclass(frozen=True)
 class Noted:
     """Something a user should know that is no failure (`level` is `info` or `warning`)."""
 
@@ -144,6 +159,7 @@ Event = (
     | Judged
     | ConfigurationFinished
     | ConfigurationFailed
+    | ConfigurationStopped
     | Noted
     | StateChanged
 )
@@ -152,7 +168,7 @@ _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         Started, ReferenceChecked, ModelLoaded, PassStarted, Generated, Judged, ConfigurationFinished,
-        ConfigurationFailed, Noted, StateChanged,
+        ConfigurationFailed, ConfigurationStopped, Noted, StateChanged,
     )
 }  # fmt: skip
 

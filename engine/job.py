@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.settings import Configuration
+from engine.stopping import Target
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Job:
     `threads` 0 the free cores; `level` "" the best sandbox level there is;
     `origin` says where an imported run's replies are from (`file`, its `sha256`, `kind`, `results`) and which `run` of
     the same store a re-scored one read; empty for a run of models. `audit` is how many samples are to be recomputed
-    alone once all is judged (`engine.audit`).
+    alone once all is judged (`engine.audit`). `stop` is the rule by which configurations are asked no further
+    (`engine.stopping`; empty: none is stopped), `targets` the counts that it compares with, by configuration id.
     """
 
     configurations: tuple[Configuration, ...]
@@ -30,6 +32,8 @@ class Job:
     level: str = ""
     audit: int = 0
     origin: Mapping[str, str] = field(default_factory=dict)
+    stop: str = ""
+    targets: Mapping[str, Target] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `from_dict` reads it back."""
@@ -43,10 +47,13 @@ class Job:
             "level": self.level,
             "audit": self.audit,
             "origin": dict(self.origin),
+            "stop": self.stop,
+            "targets": {id_: target.as_dict() for id_, target in self.targets.items()},
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Job:
         """Rebuild what `as_dict` wrote."""
         configurations = tuple(Configuration.from_dict(values) for values in data["configurations"])
-        return cls(**{**data, "configurations": configurations})
+        targets = {id_: Target.from_dict(values) for id_, values in data.get("targets", {}).items()}
+        return cls(**{**data, "configurations": configurations, "targets": targets})

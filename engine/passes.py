@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import asdict, dataclass, replace
 
 from cache.keys import generation_key, stream_seed
 from cache.store import StoredGeneration, StoredOutcome
@@ -58,6 +58,8 @@ class GroupRun:
     """Makes the requests of one group, and hands what configurations read of its replies to the judges.
 
     `todo(configuration id, task id, sample)` is False where an earlier life of the run has the outcome already;
+    `stopped` are the configurations that are asked no further, kept up to date by its owner; `rounds` are the samples
+    that are asked of all problems before the next ones, as (first, one past the last).
     `waiting` maps the ids of requests in flight to who waits for them, over all groups of one loaded model; `listen`
     does what is due meanwhile and is False once the run is to stop.
     """
@@ -75,6 +77,8 @@ class GroupRun:
         waiting: dict[str, list[tuple[GroupRun, Asked]]],
         pace: Pace,
         listen: Callable[[], bool],
+        stopped: Set[str],
+        rounds: Sequence[tuple[int, int]],
     ) -> None:
         extraction.check_template(group.template)
         self._group = group
@@ -87,6 +91,8 @@ class GroupRun:
         self._waiting = waiting
         self._pace = pace
         self._listen = listen
+        self._stopped = stopped
+        self._rounds = rounds
         self._counts = [PassCount() for _ in group.passes]
         self._eos = model.special_tokens.get("eos_token", "")
         self._stop_words = prompts.stop_words(benchmark, group.template, self._eos)
@@ -97,18 +103,40 @@ class GroupRun:
 
         `listen` is asked before each problem, since of what is kept there may be much; it ends here when that is False.
         """
-        for problem in self._benchmark.problems:
-            if not self._listen():
-                return
-            text = prompts.render(
-                self._group.template, self._benchmark, problem, prefill=self._group.prefill, chat=self._chat
-            )
-            tokens = self._model.tokenize(text)
-            self._pace.prompt_tokens += len(tokens)
-            for offset, reader in enumerate(self._group.passes):
-                for sample in range(reader.samples):
+        readers = self._group.configurations
+        for first, last in self._rounds:
+            for problem in self._benchmark.problems:
+                if not self._listen() or all(c.id in self._stopped for c in readers):
+                    return
+                yield from self._about(problem, first, last)
+
+    def _about(self, problem: Problem, first: int, last: int) -> Iterator[Request]:
+        """Samples `first` to before `last` of one problem, over all passes."""
+        text = prompts.render(
+            self._group.template, self._benchmark, problem, prefill=self._group.prefill, chat=self._chat
+        )
+        tokens = self._model.tokenize(text)
+        self._pace.prompt_tokens += len(tokens)
+        for offset, whole in enumerate(self._group.passes):
+            for sample in range(first, min(last, whole.samples)):
+                reader = self._live(whole, sample)
+                if reader is not None:
                     asked = Asked(self._first_index + offset, reader, problem, sample, len(tokens))
                     yield from self._request(asked, tokens)
+
+    def _live(self, whole: Pass, sample: int) -> Pass | None:
+        """The pass as those still want it that are not stopped; None when nobody wants this sample any more."""
+        if self._stopped.isdisjoint(c.id for c in whole.configurations):
+            return whole
+        readers = tuple(c for c in whole.configurations if c.id not in self._stopped)
+        if not any(sample < c.samples for c in readers):
+            return None
+        return replace(
+            whole,
+            configurations=readers,
+            max_length=max(c.max_length for c in readers),
+            extractions=tuple(sorted({c.extraction for c in readers})),
+        )
 
     def _request(self, asked: Asked, tokens: tuple[int, ...]) -> Iterator[Request]:
         reader = asked.reader
@@ -179,8 +207,10 @@ class GroupRun:
 
     def _count(self, asked: Asked, stop: str) -> None:
         """Count what there is; a complete pass is a fact for the next preflight."""
-        reader = asked.reader
-        count = self._counts[asked.pass_index - self._first_index]
+        reader, place = asked.reader, asked.pass_index - self._first_index
+        if reader is not self._group.passes[place]:
+            return  # asked for fewer readers than the pass has: it will not be complete
+        count = self._counts[place]
         if count.add(asked.sample, stop) == reader.samples * len(self._benchmark.problems):
             key = kept_key(self._benchmark.sha256, self._group, reader)
             self._recorder.flush()

@@ -21,6 +21,7 @@ from engine.errors import BenchmarkError, ModelError, TemplateError
 from engine.events import (
     ConfigurationFailed,
     ConfigurationFinished,
+    ConfigurationStopped,
     Event,
     ModelLoaded,
     Noted,
@@ -37,6 +38,7 @@ from engine.plan import Load, Plan, PromptGroup, make_plan
 from engine.protocols import Benchmark, Model, Request, Sandbox
 from engine.recorder import Recorder
 from engine.scoring import Score, fold_scores
+from engine.stopping import Stopper, rounds
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Runner:
         self._benchmarks: dict[str, Benchmark] = {}
         self._scores: dict[str, Score] = {}
         self._complete: set[str] = set()
+        self._stopped: set[str] = set()
+        self._stopper = Stopper(job.stop, job.targets)
         self._loaded: list[ModelLoaded] = []
         self._first = self._plan.first_indices()
         self._watch: Watch | None = None
@@ -115,10 +119,20 @@ class Runner:
             generations=self._plan.generations(sizes),
             stored=sum(len(score.kinds) for score in self._scores.values()),
             sandbox=sandbox.level,
+            stopped=[
+                id_
+                for id_, score in self._scores.items()
+                if self._job.stop and score.stopped and self._stopper.reason(score)
+            ],
         )
         fold_scores([started], self._scores)
         self._complete = {id_ for id_, score in self._scores.items() if score.finished}
+        self._stopped.update(started.stopped)
+        self._complete.update(started.stopped)
         self._recorder.event(started)
+        for score in self._scores.values():
+            if score.id not in self._complete:
+                self._exclude(score)
         self._recorder.flush()
         record_life(self._recorder.store, self._recorder.run, self._benchmarks.values(), sandbox)
         for benchmark in self._benchmarks.values():
@@ -241,7 +255,8 @@ class Runner:
         try:
             running = GroupRun(
                 group, benchmark, model, self._recorder, self._pool, first_index=first, todo=self._todo,
-                waiting=waiting, pace=pace, listen=self._listen,
+                waiting=waiting, pace=pace, listen=self._listen, stopped=self._stopped,
+                rounds=rounds(self._job.stop, max(p.samples for p in group.passes)),
             )  # fmt: skip
             for request in running.requests():
                 if not self._listen():
@@ -259,7 +274,18 @@ class Runner:
             self._recorder.store.put_fact(key, asdict(pace))
 
     def _todo(self, configuration: str, task_id: str, sample: int) -> bool:
+        if configuration in self._stopped:
+            return False
         return self._scores[configuration].kinds.get((task_id, sample), "unavailable") == "unavailable"
+
+    def _exclude(self, score: Score) -> None:
+        """Ask a configuration no further once nothing reported can be reached; what shares its replies goes on."""
+        reason = self._stopper.reason(score)
+        if reason:
+            score.stopped = reason
+            self._stopped.add(score.id)
+            self._complete.add(score.id)
+            self._recorder.event(ConfigurationStopped(score.id, reason, score.passed, score.judged_total, score.asked))
 
     def _housekeeping(self) -> None:
         if self._watch is not None:
@@ -276,11 +302,15 @@ class Runner:
 
     def _judged(self, results: Iterable[tuple[Candidate, StoredOutcome]]) -> None:
         for candidate, outcome in results:
+            if candidate.configuration in self._stopped:
+                continue
             state_outcome(self._recorder, self._scores, candidate, outcome)
             score = self._scores[candidate.configuration]
             if len(score.kinds) == score.asked and score.id not in self._complete:
                 self._complete.add(score.id)
                 self._recorder.event(ConfigurationFinished(score.id, score.passed, score.asked, score.unavailable))
+            elif score.id not in self._complete:
+                self._exclude(score)
 
 
 def pace_key(file: str, precision: str, benchmark: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from engine.events import ConfigurationFailed, Event, Judged, Started
+from engine.events import ConfigurationFailed, ConfigurationStopped, Event, Judged, Started
 from engine.settings import Configuration
 
 
@@ -76,7 +76,7 @@ class Score:
     """One configuration's passes so far; meets `literature.records.Measurement`.
 
     `passes[i]` and `judged[i]` count samples of problem i in the benchmark's order. An unavailable outcome is not
-    judged.
+    judged. `stopped` says why the configuration is asked no further; it has bounds then, never a score.
     """
 
     configuration: Configuration
@@ -84,6 +84,7 @@ class Score:
     passes: list[int] = field(default_factory=list)
     judged: list[int] = field(default_factory=list)
     failure: str = ""
+    stopped: str = ""
     kinds: Kinds = field(init=False)
     readings: Kinds = field(init=False)
 
@@ -188,9 +189,12 @@ def fold_scores(events: Iterable[Event], scores: dict[str, Score] | None = None)
         if isinstance(event, Started):
             for found, values in event.configurations.items():
                 configuration = Configuration.from_dict(values)
-                scores.setdefault(found, Score(configuration, event.problems[configuration.benchmark]))
+                score = scores.setdefault(found, Score(configuration, event.problems[configuration.benchmark]))
+                score.stopped = score.stopped if found in event.stopped else ""
         elif isinstance(event, Judged):
             scores[event.configuration].add(event.task_id, event.sample, event.kind, event.reading)
         elif isinstance(event, ConfigurationFailed):
             scores[event.configuration].failure = event.reason
+        elif isinstance(event, ConfigurationStopped):
+            scores[event.configuration].stopped = event.reason
     return scores
