@@ -193,7 +193,9 @@ def test_trees_of_processes_end_with_their_command() -> None:
     }
     helper = Helper("jail", {"seed": 0, "paths": list(SYSTEM_PATHS)})
     try:
-        answer = helper.exchange({"files": {}, "steps": [step], "environment": {"PATH": "/usr/bin:/bin"}}, 30)
+        answer = helper.exchange(
+            {"files": {}, "links": {}, "steps": [step], "environment": {"PATH": "/usr/bin:/bin"}}, 30
+        )
     finally:
         helper.stop()
     assert answer["steps"][0]["why"] == "wall"
