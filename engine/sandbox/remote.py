@@ -17,6 +17,10 @@ class Asker(Protocol):
         """The answer, decoded; raises what the child's code raised."""
         ...
 
+    def needs_candidate(self, why: str) -> BaseException:
+        """What to raise where the tests need the candidate's own objects."""
+        ...
+
 
 class Remote:
     """Something in the child: a function, a class, an instance; calls, attributes, items and text are asked for."""
@@ -61,6 +65,23 @@ class Remote:
 
     def __repr__(self) -> str:
         return f"<{_parts(self)[2]} of the candidate>"
+
+
+class RemoteInstance(Remote):
+    """An object of the candidate's making where the problem asks for a class: its operators are not asked for here.
+
+    Whatever needs one raises what `asker.needs_candidate` gives, so that the tests run beside the candidate instead.
+    """
+
+    def _operator(self, *_: Any) -> Any:
+        raise _parts(self)[0].needs_candidate("an operator on an object of the candidate's")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _operator
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _operator
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _operator
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rshift__ = _operator
+    __neg__ = __pos__ = __abs__ = __invert__ = __int__ = __float__ = __round__ = __index__ = _operator
+    __enter__ = __exit__ = __delitem__ = __contains__ = _operator
 
 
 class RemoteIterator:

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.protocols import Outcome
 from engine.sandbox import wire
-from engine.sandbox.remote import Remote, RemoteIterator, handle_of
+from engine.sandbox.remote import Remote, RemoteInstance, RemoteIterator, handle_of
 
 _CALLBACKS_MAX = 50
 _SHARE_MAX = wire.MESSAGE_MAX // 8
@@ -36,8 +36,10 @@ class Session:
     and took its word, which is weaker than data compared here.
     """
 
-    def __init__(self, channel: wire.Channel) -> None:
+    def __init__(self, channel: wire.Channel, instances: bool = False) -> None:
+        """`instances`: the problem, by its own text, asks for a class, whose objects the tests may compare and add."""
         self._channel = channel
+        self._maker = RemoteInstance if instances else Remote
         self._received = 0
         self._local: dict[int, object] = {}
         self._local_ids: dict[int, int] = {}
@@ -76,6 +78,10 @@ class Session:
         if op == "call":
             self.last = (on, args, kwargs, result)
         return result
+
+    def needs_candidate(self, why: str) -> BaseException:
+        """The tests need the candidate's own objects."""
+        return NeedsCandidate(why)
 
     def _outgoing(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -198,7 +204,7 @@ class Session:
             raise wire.Malformed("not a handle")
         number, kind, type_name = body
         if number not in self._remotes:
-            maker = RemoteIterator if kind == "iterator" else Remote
+            maker = RemoteIterator if kind == "iterator" else self._maker
             self._remotes[number] = maker(self, number, str(type_name)[:100])
         return self._remotes[number]
 

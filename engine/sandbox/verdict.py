@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import random
+import re
 import reprlib
 import secrets
 import signal
@@ -39,7 +40,8 @@ def judge_apart(
     Kind `""` means that the child ended first and only its end tells. Raises NeedsCandidate when the tests hand over
     what cannot cross.
     """
-    session = Session(channel)
+    declared = re.search(rf"^class {re.escape(job['entry_point'])}\b", f"{job['prelude']}\n{job['helpers']}", re.M)
+    session = Session(channel, instances=bool(job["entry_point"] and declared))
     mode, finished = SPLIT, False
     with _limited(session, job):
         try:

@@ -61,6 +61,38 @@ def test_the_expected_verdicts_are_those_of_plain_execution(name: str) -> None:
     assert plain(candidate, test) is passes
 
 
+@pytest.mark.parametrize(
+    ("test", "passes"),
+    [
+        ("assert V(1) + V(2) == V(3)", True),
+        ("assert V(1) != V(1)", False),
+        ("assert sorted([V(2), V(1)])[0].x == 1", True),
+        ("assert V(1) in {V(1)}", True),
+        ("assert V(1) + V(2) == V(4)", False),
+    ],
+)
+def test_operators_of_a_class_that_the_problem_asks_for(
+    test: str, passes: bool, judged: Callable[..., Outcome]
+) -> None:
+    """Where the problem's own text declares a class, tests that use its operators run beside it, and say so."""
+    candidate = (
+        "class V:\n    def __init__(s, x): s.x = x\n    def __add__(s, o): return V(s.x + o.x)\n"
+        "    def __eq__(s, o): return s.x == o.x\n    def __lt__(s, o): return s.x < o.x\n"
+        "    def __hash__(s): return s.x"
+    )
+    outcome = judged(candidate, test, "V", helpers="class V:\n")
+    assert (outcome.passed, outcome.mode) == (passes, "same interpreter"), outcome
+    assert judged(candidate, "assert V(1).x == 1", "V", helpers="class V:\n").mode == "split"
+
+
+def test_an_object_for_a_number_does_not_bring_the_tests_beside_it(judged: Callable[..., Outcome]) -> None:
+    """Where the problem asks for a function, a candidate cannot get its tests run beside it by answering an object."""
+    candidate = "class A:\n    def __add__(s, o): return 3\n    def __eq__(s, o): return True\ndef f(x): return A()"
+    for test in ("assert f(1) + 1 == 3", "assert f(1) == 3"):
+        outcome = judged(candidate, test, helpers="def f(x):\n")
+        assert not outcome.passed and outcome.mode == "split", outcome
+
+
 def test_the_audit_reports_what_the_two_ways_do_not_agree_on(sandbox: Sandbox) -> None:
     """A program that only passes beside its tests, and one that passes both ways: the first differs, the second not."""
     forges = "class A(int):\n    def __eq__(self, other): return True\ndef f(x): return A(0)"
