@@ -95,7 +95,7 @@ class RunScreen(BaseScreen):
         self.rows.show(self._order())
         self.tick()
         self._explain()
-        self._legend()
+        self.query_one("#legend", TextLine).show(*legend(self.root.look, self.size.width))
         if not self.rows.has_focus and self.focused is None:
             self.focus_body()
 
@@ -233,14 +233,11 @@ class RunScreen(BaseScreen):
         self._hold = time.monotonic() + HOLD_SECONDS if text else 0.0
         super().say(text, warning=warning)
 
-    def _legend(self) -> None:
-        self.query_one("#legend", TextLine).show(*legend(self.root.look, self.size.width))
-
     def on_resize(self, event: events.Resize) -> None:
         """Another width, other columns."""
         self.call_after_refresh(self._relay)
         self.call_after_refresh(self._explain)
-        self._legend()
+        self.query_one("#legend", TextLine).show(*legend(self.root.look, self.size.width))
 
     @on(RowList.Moved, "#matrix")
     def _moved(self) -> None:
