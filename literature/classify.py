@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
 from literature.arithmetic import misfit, stated_samples
 from literature.granularity import Span, count_list, count_span, percent_text, rounded_span
 from literature.records import Measurement, ReportedScore
-from literature.rerun import NO_REPEATS, Repeats, Rerun, greedy_assumed, rerun_of, widest
+from literature.rerun import NO_REPEATS, Repeats, Rerun, greedy_assumed, rerun_of, sampled_borrowed, widest
 from literature.values import Printed, printed
 
 ALPHA, ALPHA_OUT, NEAR = 0.05, 0.01, 1
@@ -142,6 +143,26 @@ def _running(measurement: Measurement, reported: ReportedScore, side: _Side, low
     )  # fmt: skip
 
 
+def open_counts(measurement: Measurement, reported: ReportedScore) -> Span:
+    """First and last final count with which a measurement can match a report, whichever samples make the count.
+
+    Wider than what `match` calls open meanwhile: the variance within problems is the largest that a count can have, and
+    counts that print the value only when cut off are inside. What siblings tell of the rerun is left aside.
+    """
+    value = printed(reported.value)
+    side = _Side(value, reported.value, measurement.problems, measurement.samples, stated_samples(reported))
+    (first, last), (cut_first, cut_last) = side.bounds(side.total), count_span(value, side.total, "truncate")
+
+    def beyond(count: int) -> bool:
+        # p falls with the distance, on either side.
+        return not first <= count <= last and _largest(measurement, side, count) < ALPHA_OUT
+
+    start, end = min(max(first, 0), side.total), min(max(last, 0), side.total)
+    low = bisect_left(range(start), True, key=lambda count: not beyond(count))
+    high = end + bisect_left(range(end + 1, side.total + 1), True, key=beyond)
+    return (min(low, cut_first), max(high, cut_last)) if cut_first <= cut_last else (low, high)
+
+
 @lru_cache(maxsize=16384)
 def _edge(count: int, problems: int, samples: int, again: int, greedy: bool) -> Rerun:
     return greedy_assumed(count, problems) if greedy else widest(count, problems, samples, again)
@@ -150,6 +171,18 @@ def _edge(count: int, problems: int, samples: int, again: int, greedy: bool) -> 
 def _edge_p(measurement: Measurement, side: _Side, count: int) -> float:
     """p of the nearest reachable count, under the widest rerun: what is ruled out now stays ruled out."""
     rerun = _edge(count, side.problems, side.samples, side.claimed or 1, measurement.greedy)
+    return rerun.p_value(*side.bounds(rerun.total))
+
+
+def _largest(measurement: Measurement, side: _Side, count: int) -> float:
+    """p of a final count when its problems are as undecided as they can be: E[p(1-p)] is at most that of their mean."""
+    if measurement.greedy:
+        return _edge_p(measurement, side, count)
+    share = (count + 0.5) / (side.total + 1)
+    again = side.claimed or 1
+    rerun = sampled_borrowed(
+        count, side.problems, side.samples, again, share * (1 - share), "largest", identified=False
+    )
     return rerun.p_value(*side.bounds(rerun.total))
 
 

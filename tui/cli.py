@@ -143,6 +143,10 @@ def _study_commands(commands: _Commands) -> None:
         "--audit", type=int, default=0, metavar="K",
         help="when all is judged, make K random samples again, each alone, and compare; exit 1 when one differs",
     )  # fmt: skip
+    run.add_argument(
+        "--stop", choices=("none", "bounds", "sequential"),
+        help="ask a configuration no further once no reported score can be reached (default: as the study says)",
+    )  # fmt: skip
     run.add_argument("--report", metavar="FOLDER", help="write the report there when done")
     _grid_options(run)
     _format(run)

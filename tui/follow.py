@@ -12,6 +12,7 @@ from engine.denominator import of_score
 from engine.events import (
     ConfigurationFailed,
     ConfigurationFinished,
+    ConfigurationStopped,
     Event,
     Generated,
     ModelLoaded,
@@ -94,6 +95,9 @@ class Follower:
                 return f"{score.text:>9}{tail}  {score.configuration.label}{self._matches(score)}"
             case ConfigurationFailed():
                 return f"   failed  {self.scores[event.configuration].configuration.label}: {event.reason}"
+            case ConfigurationStopped():
+                score = self.scores[event.configuration]
+                return f"{score.text:>9} stopped  {score.configuration.label}: {event.reason}"
             case Noted():
                 return f"{event.level}: {event.text}"
             case StateChanged():
@@ -131,6 +135,7 @@ def summary(scores: dict[str, Score]) -> list[dict[str, object]]:
         {
             "id": id_, "model": score.model, **score.axes, "passed": score.passed, "judged": score.judged_total,
             "asked": score.asked, "unavailable": score.unavailable, "score": score.text, "failure": score.failure,
+            "stopped": score.stopped,
             "denominator": of_score(score).as_dict(),
             "configuration": asdict(score.configuration),
         }

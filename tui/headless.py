@@ -76,12 +76,18 @@ def run(options: argparse.Namespace) -> int:
                 raise OptionError(f"--audit: run {options.resume} is being worked on; audit it when it has ended")
             if options.audit:
                 session.ask_audit(options.audit)
+            if options.stop and session.store.run(options.resume).alive:
+                raise OptionError(f"--stop: run {options.resume} is being worked on; stop it first, then go on with it")
+            if options.stop:
+                session.ask_stop(_rule(options.stop))
             session.resume()
             study = studies.loads(session.store.run(options.resume).study, f"run {options.resume}")
             return _watch(session, study, options.format, expect, options.report or "")
         study = studies.read_study(Path(options.study)) if options.study else study_from_options(options)
         if options.audit:
             study = replace(study, audit=options.audit)
+        if options.stop:
+            study = replace(study, stop=_rule(options.stop))
         known = {configuration.id for configuration in study.configurations()}
         for id_ in (*options.only, *expect):
             if id_ not in known:
@@ -91,6 +97,10 @@ def run(options: argparse.Namespace) -> int:
         return _run(session, study, options.only, options.format, expect, options.report or "")
     finally:
         session.close()
+
+
+def _rule(option: str) -> str:
+    return "" if option == "none" else option
 
 
 def _run(

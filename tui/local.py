@@ -8,11 +8,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cache.paths import logs_folder
 from cache.store import Run, Store, StoredGeneration
 from engine.events import Event, from_dict
 from engine.job import Job
+from engine.settings import Configuration
 from tui import study as studies
 from tui.session import LIVE, Preflight, Status
 from tui.study import Study
@@ -44,7 +46,17 @@ def job_of(study: Study, only: Sequence[str] = ()) -> Job:
         width=study.width,
         shapes={model.name: model.shapes for model in study.models if model.shapes},
         audit=study.audit,
+        **stopping(study, configurations),
     )
+
+
+def stopping(study: Study, configurations: Sequence[Configuration]) -> dict[str, Any]:
+    """The part of a job that says when to ask a configuration no further; empty where the study stops none."""
+    if not study.stop:
+        return {}
+    from tui.stopping import targets
+
+    return {"stop": study.stop, "targets": targets(study, configurations)}
 
 
 class LocalSession:
@@ -152,6 +164,18 @@ class LocalSession:
 
         wanted = len(checked(self._store, run)) + count
         self._store.set_job(run, replace(job, audit=wanted).as_dict())
+
+    def ask_stop(self, rule: str) -> None:
+        """Have the attached run's next worker stop configurations by `rule` (empty: none, and what was stopped goes
+        on), compared with what the study's tables hold now.
+        """
+        run = self._attached()
+        row = self._store.run(run)
+        job = Job.from_dict(row.job)
+        study = replace(studies.loads(row.study, f"run {run}"), stop=rule)
+        told = stopping(study, job.configurations) or {"stop": "", "targets": {}}
+        self._store.set_study(run, studies.dumps(study))
+        self._store.set_job(run, replace(job, **told).as_dict())
 
     def log_path(self, run: int) -> Path:
         """Where a run's worker writes its standard error."""

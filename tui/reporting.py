@@ -167,6 +167,7 @@ def _configuration(run: Run, score: Score, folded: Folded, prompts: PromptLength
         pointer=f"Judged events of run {run.id}" if score.kinds else folded.started,
         own_template=score.configuration.template == CHAT,
         failure=score.failure,
+        stopped=score.stopped,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from engine.events import (
     ConfigurationFailed,
     ConfigurationFinished,
+    ConfigurationStopped,
     Event,
     Generated,
     Judged,
@@ -178,7 +179,7 @@ class RunState:
         elif isinstance(event, ConfigurationFinished):
             self.finished.add(event.configuration)
             self.dirty.add(event.configuration)
-        elif isinstance(event, ConfigurationFailed):
+        elif isinstance(event, ConfigurationFailed | ConfigurationStopped):
             fold_scores((event,), self.scores)
             self.dirty.add(event.configuration)
         elif isinstance(event, StateChanged):
@@ -224,8 +225,8 @@ class RunState:
 
     @property
     def finished_count(self) -> int:
-        """Configurations that are wholly judged or cannot be run here."""
-        return sum(1 for found in self.order if found in self.finished or self.scores[found].failure)
+        """Configurations that are wholly judged, were stopped, or cannot be run here."""
+        return sum(1 for found in self.order if self._ended(found))
 
     @property
     def models(self) -> list[str]:
@@ -239,15 +240,18 @@ class RunState:
         return self.work.left(self._ended) * self.pace.seconds_per_unit
 
     def _ended(self, configuration: str) -> bool:
-        return configuration in self.finished or bool(self.scores[configuration].failure)
+        score = self.scores[configuration]
+        return configuration in self.finished or bool(score.failure or score.stopped)
 
     def row_state(self, configuration: str) -> str:
-        """`finished`, `failed`, `running` or `waiting`."""
+        """`finished`, `failed`, `stopped`, `running` or `waiting`."""
         score = self.scores[configuration]
         if score.failure:
             return "failed"
         if configuration in self.finished or score.finished:
             return "finished"
+        if score.stopped:
+            return "stopped"
         return "running" if score.kinds else "waiting"
 
     def reply(self, configuration: str, task_id: str, sample: int) -> Reply | None:

@@ -12,6 +12,7 @@ from typing import Any
 from cache.atomic import write_whole
 from engine.errors import SettingsError
 from engine.settings import PRECISIONS, Configuration, Grid, parse_decoding, parse_shape
+from engine.stopping import RULES
 from tui.errors import StudyError
 
 FORMAT = 1
@@ -38,8 +39,9 @@ class Study:
     """A question under work. `tables` are shipped names (`humanevalfix`) or paths; `data` a benchmark's local file.
 
     `width` fixes how many sequences are decoded together (0: the shape that is fastest here); `audit` is how many
-    samples are made again alone when all is judged. `stated` holds what a person knows and no file shows (hardware, who
-    quantised the weights); the report keeps it apart as stated by the user.
+    samples are made again alone when all is judged; `stop` the rule by which configurations are asked no further once
+    no reported score can be reached (empty: none is). `stated` holds what a person knows and no file shows (hardware,
+    who quantised the weights); the report keeps it apart as stated by the user.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Study:
     note: str = ""
     stated: Mapping[str, str] = field(default_factory=dict)
     audit: int = 0
+    stop: str = ""
 
     def configurations(self) -> list[Configuration]:
         """Every configuration of the grid, for every model, in grid order."""
@@ -70,7 +73,7 @@ class Study:
         return replace(self, grid=grid)
 
 
-_TOP = {"format", "name", "note", "tables", "data", "width", "audit", "models", "grid", "stated"}
+_TOP = {"format", "name", "note", "tables", "data", "width", "audit", "stop", "models", "grid", "stated"}
 _GRID = tuple(axis.name for axis in fields(Grid))
 _MODEL = {"name", "file", "reported_as", "axes", "shapes"}
 
@@ -91,6 +94,8 @@ def dumps(study: Study) -> str:
         body["width"] = study.width
     if study.audit:
         body["audit"] = study.audit
+    if study.stop:
+        body["stop"] = study.stop
     if study.stated:
         body["stated"] = dict(study.stated)
     body["models"] = [_model_table(model) for model in study.models]
@@ -132,6 +137,7 @@ def loads(text: str, place: str = "study") -> Study:
         note=_text(place, body, "note", ""),
         stated={str(key): str(value) for key, value in _of(place, body, "stated", dict, {}).items()},
         audit=_of(place, body, "audit", int, 0),
+        stop=_rule(place, body),
     )
 
 
@@ -170,6 +176,13 @@ def _anchored(base: Path, text: str) -> str:
         return text
     beside = base / text
     return str(beside) if beside.exists() else text
+
+
+def _rule(place: str, body: Mapping[str, Any]) -> str:
+    rule: str = _text(place, body, "stop", "")
+    if rule not in ("", *RULES):
+        raise StudyError(f"{place}: key 'stop': expected {' or '.join(map(repr, RULES))}, found {rule!r}")
+    return rule
 
 
 def _grid(place: str, body: Mapping[str, Any]) -> Grid:

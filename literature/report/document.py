@@ -24,6 +24,7 @@ from literature.report.reported import reported_rows
 
 NAME = "scoretrace-report"
 VERSION = 1
+STATES = ("finished", "partial", "stopped", "failed", "not started")
 UNSEARCHED = (
     "other revisions of the model and its tokenizer",
     "other versions of the benchmark, and problems that a source may have left out",
@@ -94,7 +95,7 @@ def _run(given: ReportInput) -> dict[str, Any]:
         "first": moment(run.first),
         "last": moment(run.last),
         "configurations": len(states),
-        **{name.replace(" ", "_"): states.count(name) for name in ("finished", "partial", "failed", "not started")},
+        **{name.replace(" ", "_"): states.count(name) for name in STATES},
     }
 
 
@@ -107,6 +108,12 @@ def _caveats(given: ReportInput) -> Iterable[str]:
         yield (
             f"This run is not complete (its state is {run.state!r}): {finished} of {total} configurations are wholly "
             "judged. The others have bounds, not scores."
+        )
+    stopped = sum(c.state == "stopped" for c in given.configurations)
+    if stopped:
+        yield (
+            f"{stopped} of {total} configurations were asked no further once no reported score could be reached: they "
+            "have bounds and a reason below, and count nowhere as a score."
         )
     if run.detail:
         yield f"The run's last word: {run.detail}"

@@ -174,7 +174,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class ConfigurationEvidence:
-    """One configuration of the run: its measurement, label, tally, and why it failed (empty: it did not).
+    """One configuration of the run: its measurement, label, tally, and why it failed or was stopped (empty: not).
 
     `own_template` is true when the prompt was rendered by the chat template stored in the model's file.
     """
@@ -185,10 +185,13 @@ class ConfigurationEvidence:
     pointer: str
     own_template: bool = False
     failure: str = ""
+    stopped: str = ""
 
     @property
     def state(self) -> str:
-        """`finished`, `partial`, `not started` or `failed`."""
+        """`finished`, `partial`, `not started`, `failed` or `stopped`."""
+        if self.stopped and self.tally.state != "finished":
+            return "stopped"
         return "failed" if self.failure and self.tally.state != "finished" else self.tally.state
 
 

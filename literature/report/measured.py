@@ -13,7 +13,7 @@ CSV_COLUMNS = (
     "configuration", "model", "benchmark", "prompt", "header", "decoding", "samples", "seed", "length", "precision",
     "extraction", "state", "problems", "asked", "judged", "passed", "lowest", "highest", "percent", "percent_lowest",
     "percent_highest", "answered", "not_generated", "at_limit", "no_room", "no_code", "unavailable", "replies",
-    "failure", "command",
+    "failure", "stopped", "command",
 )  # fmt: skip
 """Columns of scores.csv; `percent` is empty while samples are open, the bounds stand beside it."""
 
@@ -39,6 +39,7 @@ def _row(given: ReportInput, found: ConfigurationEvidence) -> dict[str, Any]:
         "axes": dict(measurement.axes),
         "state": found.state,
         "failure": found.failure,
+        "stopped": found.stopped,
         "score": _score(found),
         "problems": measurement.problems,
         "asked": tally.asked,

@@ -17,6 +17,7 @@ from engine.chat import template_key
 from engine.environment import Environment, provenance_key
 from engine.events import (
     ConfigurationFailed,
+    ConfigurationStopped,
     Event,
     Generated,
     Judged,
@@ -106,6 +107,7 @@ class Scene:
     provenance: dict[str, Any] | None = field(default_factory=full_provenance)
     started: bool = True
     failing: dict[str, str] = field(default_factory=dict)
+    stopping: dict[str, str] = field(default_factory=dict)
     notes: Sequence[Noted] = ()
     state: str = "finished"
     detail: str = ""
@@ -161,6 +163,10 @@ class Scene:
         for c in self.configurations:
             if c.id in self.failing:
                 yield ConfigurationFailed(c.id, self.failing[c.id])
+                continue
+            if c.id in self.stopping:
+                yield from self._samples(c, tasks[:1])
+                yield ConfigurationStopped(c.id, self.stopping[c.id], 1, 1, len(tasks) * c.samples)
                 continue
             yield from self._samples(c, tasks[: self.judged])
 

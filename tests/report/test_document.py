@@ -119,6 +119,23 @@ def test_a_failed_run_gives_its_reason(store: Store, scene: Any, study_of: Any) 
     assert "the tokenizer does not know" in made["report.md"]
 
 
+def test_a_stopped_configuration_has_bounds_and_a_reason(store: Store, scene: Any, study_of: Any) -> None:
+    """Asked no further, it is listed with its span and why, in every format; it counts as no score and not as open."""
+    stopping = {study_of().configurations()[0].id: "exact bound: it ends within 1..4 of 4"}
+    given = collect(store, scene(stopping=stopping).write(store))
+    formats = ("md", "json", "html", "tex")
+    made = {name: data.decode() for name, data in output.contents(given, MADE, formats).items()}
+    content = json.loads(made["report.json"])
+    assert content["scores"][0]["state"] == "stopped"
+    assert (content["scores"][0]["score"], content["scores"][0]["percent"]) == ("1..4/4", "")
+    assert content["run"]["stopped"] == 1
+    assert content["run"]["partial"] == 0
+    assert any("1 of 2 configurations were asked no further" in caveat for caveat in content["caveats"])
+    for name in ("report.md", "report.html", "report.tex"):
+        assert "asked no further" in made[name]
+        assert "it ends within 1..4 of 4" in made[name], name
+
+
 def test_a_match_comes_with_its_chance_and_how_many_match(store: Store, scene: Any, study_of: Any) -> None:
     """48 of 164 prints as 29.3: the claim names both configurations that do, and what such a match is worth."""
     made = texts(store, scene(study=claimed(study_of), problems=164, passing=range(48)))

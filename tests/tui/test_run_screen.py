@@ -16,7 +16,7 @@ from app_kit import (
 )
 
 from cache.store import StoredGeneration
-from engine.events import ConfigurationFailed, ModelLoaded, Noted, StateChanged
+from engine.events import ConfigurationFailed, ConfigurationStopped, ModelLoaded, Noted, StateChanged
 from tui.app import ScoretraceApp
 from tui.screens.configuration import ConfigurationScreen
 from tui.session import Status
@@ -144,6 +144,20 @@ async def test_a_configuration_that_cannot_run_says_why_in_its_row():
         assert "q8_0: too large" in row
         await pilot.press("j")
         await until_shown(pilot, "cannot run q8_0: too large for this device")
+        assert "1/16" in shown(app)
+
+
+async def test_a_stopped_configuration_shows_its_bounds_and_why():
+    """Its row has a span, never a score; the line below says that it is asked no further, and the reason."""
+    study = make_study()
+    stopped = study.configurations()[1].id
+    reason = "exact bound: it ends within 0..9 of 64"
+    events = [started(study), ConfigurationStopped(stopped, reason, 0, 0, 64), StateChanged("running")]
+    app, _ = running(study=study, events=events)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "0..")
+        await pilot.press("j")
+        await until_shown(pilot, f"asked no further {reason}")
         assert "1/16" in shown(app)
 
 

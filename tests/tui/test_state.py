@@ -11,6 +11,7 @@ from app_kit import BENCHMARK, judged, key_of, make_study, script, started, task
 
 from engine.events import (
     ConfigurationFailed,
+    ConfigurationStopped,
     Generated,
     Judged,
     ModelLoaded,
@@ -71,6 +72,19 @@ def test_a_failed_configuration_is_told_apart_and_counts_as_settled():
     assert state.row_state(found) == "failed"
     assert state.scores[found].failure == "the file is no GGUF"
     assert state.finished_count == 1
+
+
+def test_a_stopped_configuration_has_bounds_and_counts_as_settled():
+    """It is neither finished nor running; a run that goes on and no longer stops it takes it up as any other."""
+    study = make_study()
+    found = study.configurations()[0].id
+    state = fold([started(study), ConfigurationStopped(found, "exact bound", 0, 0, 64)])
+    assert state.row_state(found) == "stopped"
+    assert state.scores[found].text.startswith("0..")
+    assert state.finished_count == 1
+    assert found not in state.finished
+    state.apply([(1.0, started(study))])
+    assert state.row_state(found) == "waiting"
 
 
 def test_unavailable_is_no_failure():

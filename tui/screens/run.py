@@ -207,10 +207,13 @@ class RunScreen(BaseScreen):
         if score is not None and score.failure:
             view.show([[Piece(" cannot run ", "against"), Piece(score.failure)]])
             return
+        stopped = score.stopped if score is not None else ""
         shown = [columns[self.column]]
         shown += [column for column in columns if self.has_class("-tall") and column is not shown[0]]
         key = "" if order.is_group(self.rows.key) else self.rows.key
-        view.show([line for column in shown for line in sentences(desk, self.root.look, key, column)], keep=True)
+        lines: list[Sequence[Piece]] = [[Piece(" asked no further ", "text bold"), Piece(stopped)]] if stopped else []
+        lines += [line for column in shown for line in sentences(desk, self.root.look, key, column)]
+        view.show(lines, keep=True)
 
     def _follow_replies(self) -> None:
         """The newest reply, no oftener than can be read."""

@@ -94,7 +94,7 @@ def row(
 ) -> list[Piece]:
     """One configuration: its varying settings, its score, and a cell per reported score in view."""
     axes = score.axes
-    role = "muted" if state == "waiting" else "text"
+    role = "muted" if state in ("waiting", "stopped") else "text"
     pieces: list[Piece] = []
     for axis, size in layout.axes:
         pieces += [cell(label(axis, axes[axis]), size, role), Piece(" ")]
