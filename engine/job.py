@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,8 @@ class Job:
     `origin` says where an imported run's replies are from (`file`, its `sha256`, `kind`, `results`) and which `run` of
     the same store a re-scored one read; empty for a run of models. `audit` is how many samples are to be recomputed
     alone once all is judged (`engine.audit`). `stop` is the rule by which configurations are asked no further
-    (`engine.stopping`; empty: none is stopped), `targets` the counts that it compares with, by configuration id.
+    (`engine.stopping`; empty: none is stopped), `targets` the counts that it compares with, by configuration id;
+    `order` holds task ids by benchmark, likely passes first, for those of them that want an order.
     """
 
     configurations: tuple[Configuration, ...]
@@ -34,6 +35,7 @@ class Job:
     origin: Mapping[str, str] = field(default_factory=dict)
     stop: str = ""
     targets: Mapping[str, Target] = field(default_factory=dict)
+    order: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `from_dict` reads it back."""
@@ -48,6 +50,7 @@ class Job:
             "audit": self.audit,
             "origin": dict(self.origin),
             "stop": self.stop,
+            "order": {benchmark: list(task_ids) for benchmark, task_ids in self.order.items()},
             "targets": {id_: target.as_dict() for id_, target in self.targets.items()},
         }
 

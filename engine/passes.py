@@ -58,6 +58,7 @@ class GroupRun:
     """Makes the requests of one group, and hands what configurations read of its replies to the judges.
 
     `todo(configuration id, task id, sample)` is False where an earlier life of the run has the outcome already;
+    `problems` are the benchmark's, in the order in which they are asked;
     `stopped` are the configurations that are asked no further, kept up to date by its owner; `rounds` are the samples
     that are asked of all problems before the next ones, as (first, one past the last).
     `waiting` maps the ids of requests in flight to who waits for them, over all groups of one loaded model; `listen`
@@ -77,6 +78,7 @@ class GroupRun:
         waiting: dict[str, list[tuple[GroupRun, Asked]]],
         pace: Pace,
         listen: Callable[[], bool],
+        problems: Sequence[Problem],
         stopped: Set[str],
         rounds: Sequence[tuple[int, int]],
     ) -> None:
@@ -91,6 +93,7 @@ class GroupRun:
         self._waiting = waiting
         self._pace = pace
         self._listen = listen
+        self._problems = problems
         self._stopped = stopped
         self._rounds = rounds
         self._counts = [PassCount() for _ in group.passes]
@@ -105,7 +108,7 @@ class GroupRun:
         """
         readers = self._group.configurations
         for first, last in self._rounds:
-            for problem in self._benchmark.problems:
+            for problem in self._problems:
                 if not self._listen() or all(c.id in self._stopped for c in readers):
                     return
                 yield from self._about(problem, first, last)

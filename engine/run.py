@@ -35,10 +35,10 @@ from engine.job import Job
 from engine.judging import Candidate, JudgePool, state_outcome
 from engine.passes import Asked, GroupRun, Pace, finish
 from engine.plan import Load, Plan, PromptGroup, make_plan
-from engine.protocols import Benchmark, Model, Request, Sandbox
+from engine.protocols import Benchmark, Model, Problem, Request, Sandbox
 from engine.recorder import Recorder
 from engine.scoring import Score, fold_scores
-from engine.stopping import Stopper, rounds
+from engine.stopping import Stopper, ordered, rounds
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class Runner:
             running = GroupRun(
                 group, benchmark, model, self._recorder, self._pool, first_index=first, todo=self._todo,
                 waiting=waiting, pace=pace, listen=self._listen, stopped=self._stopped,
-                rounds=rounds(self._job.stop, max(p.samples for p in group.passes)),
+                problems=self._order(group), rounds=rounds(self._job.stop, max(p.samples for p in group.passes)),
             )  # fmt: skip
             for request in running.requests():
                 if not self._listen():
@@ -277,6 +277,11 @@ class Runner:
         if configuration in self._stopped:
             return False
         return self._scores[configuration].kinds.get((task_id, sample), "unavailable") == "unavailable"
+
+    def _order(self, group: PromptGroup) -> list[Problem]:
+        live = (self._job.targets.get(c.id) for c in group.configurations if c.id not in self._complete)
+        likely = self._job.order.get(group.benchmark, ())
+        return ordered(self._benchmarks[group.benchmark].problems, likely, (one.first for one in live if one))
 
     def _exclude(self, score: Score) -> None:
         """Ask a configuration no further once nothing reported can be reached; what shares its replies goes on."""

@@ -7,13 +7,16 @@ that nobody watches stops the same configurations at the same outcomes.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
+from engine.protocols import Problem
 from engine.scoring import Score
 
 BOUNDS, SEQUENTIAL = "bounds", "sequential"
+PASSES, FAILURES = "passes", "failures"
 RULES = (BOUNDS, SEQUENTIAL)
 LOOKS = (2, 3, 5, 8, 12, 16)
 """The sequential rule looks after so many samples of every problem; its stated error is for these looks."""
@@ -27,12 +30,14 @@ class Target:
     """Counts of `total` that matter for one configuration, as spans of first and last.
 
     `open` holds every count that is not ruled out for some report, for the exact bounds; `printing` those that print a
-    reported value or lie one problem beside, for the sequential rule.
+    reported value or lie one problem beside, for the sequential rule. `first` says which problems decide soonest:
+    likely PASSES where a score above the nearest report is expected, likely FAILURES below it, empty where nothing is.
     """
 
     total: int
     open: tuple[Span, ...]
     printing: tuple[Span, ...] = ()
+    first: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON; `from_dict` reads it back."""
@@ -42,7 +47,7 @@ class Target:
     def from_dict(cls, data: Mapping[str, Any]) -> Target:
         """Rebuild what `as_dict` wrote."""
         spans = {name: tuple((low, high) for low, high in data[name]) for name in ("open", "printing")}
-        return cls(data["total"], **spans)
+        return cls(data["total"], **spans, first=data["first"])
 
 
 class Stopper:
@@ -59,10 +64,13 @@ class Stopper:
         A target over another total (the benchmark's file is another one now) stops nothing, nor does one without
         counts: nobody reported anything of that model.
         """
-        target, left = self._targets.get(score.id), score.asked - score.judged_total
-        if not self._rule or target is None or target.total != score.asked or not target.open or left <= 0:
+        target = self._targets.get(score.id) if self._rule else None
+        if target is None or target.total != score.asked or not target.open:
             return ""
-        low, high = score.passed, score.passed + left
+        low, left = score.passed, score.asked - score.judged_total
+        high = low + left
+        if not left:
+            return ""
         if not _meets(low, high, target.open):
             return f"exact bound: it ends within {low}..{high} of {score.asked}, where no reported score is"
         return self._looked_at(score, target) if self._rule == SEQUENTIAL and target.printing else ""
@@ -104,6 +112,19 @@ def projected(passes: Sequence[int], judged: int, samples: int) -> Span:
     within = math.fsum(c * (judged - c) for c in passes) / (judged * (judged - 1))
     centre, reach = samples * sum(passes) / judged, Z * math.sqrt(left * (within + 0.25))
     return math.ceil(centre - reach), math.floor(centre + reach)
+
+
+def ordered(problems: Sequence[Problem], likely: Sequence[str], firsts: Iterable[str]) -> list[Problem]:
+    """Problems as most of a group's configurations want them (`Target.first`); `likely` are task ids, passes first.
+
+    Where they do not agree, or nothing is known, in the benchmark's order. No outcome depends on it.
+    """
+    wanted = Counter(firsts)
+    places = {task_id: place for place, task_id in enumerate(likely)}
+    if not places or wanted[PASSES] == wanted[FAILURES]:
+        return list(problems)
+    sign = 1 if wanted[PASSES] > wanted[FAILURES] else -1
+    return sorted(problems, key=lambda problem: sign * places.get(problem.task_id, len(places)))
 
 
 def rounds(rule: str, samples: int) -> list[Span]:

@@ -36,8 +36,10 @@ DEATHS: dict[int, str] = {
 """How a worker may end without a word of its own, by its signal."""
 
 
-def job_of(study: Study, only: Sequence[str] = ()) -> Job:
-    """The job that a study asks for; `only` keeps the configurations of those ids."""
+def job_of(study: Study, only: Sequence[str] = (), store: Store | None = None) -> Job:
+    """The job that a study asks for; `only` keeps the configurations of those ids, earlier runs in `store` tell which
+    order of problems decides soonest where configurations are to be stopped.
+    """
     configurations = tuple(c for c in study.configurations() if not only or c.id in only)
     return Job(
         configurations=configurations,
@@ -46,17 +48,21 @@ def job_of(study: Study, only: Sequence[str] = ()) -> Job:
         width=study.width,
         shapes={model.name: model.shapes for model in study.models if model.shapes},
         audit=study.audit,
-        **stopping(study, configurations),
+        **stopping(study, configurations, store),
     )
 
 
-def stopping(study: Study, configurations: Sequence[Configuration]) -> dict[str, Any]:
+def stopping(study: Study, configurations: Sequence[Configuration], store: Store | None) -> dict[str, Any]:
     """The part of a job that says when to ask a configuration no further; empty where the study stops none."""
     if not study.stop:
         return {}
-    from tui.stopping import targets
+    from tui.stopping import finished_before, likely_passes, targets
 
-    return {"stop": study.stop, "targets": targets(study, configurations)}
+    earlier = {
+        name: finished_before(store, name) if store else [] for name in {one.benchmark for one in configurations}
+    }
+    order = {name: likely_passes(scores) for name, scores in earlier.items() if scores}
+    return {"stop": study.stop, "targets": targets(study, configurations, earlier), "order": order}
 
 
 class LocalSession:
@@ -90,7 +96,7 @@ class LocalSession:
 
     def start(self, study: Study, only: Sequence[str] = ()) -> int:
         """Create a run of a study, start its worker, attach to it; its id."""
-        run = self._store.create_run(study.name, studies.dumps(study), job_of(study, only).as_dict())
+        run = self._store.create_run(study.name, studies.dumps(study), job_of(study, only, self._store).as_dict())
         self.attach(run)
         self.resume()
         return run
@@ -99,7 +105,7 @@ class LocalSession:
         """Create a run of a study that begins when every run before it has ended; its id."""
         from tui.queue import Queue, start_keeper
 
-        run = self._store.create_run(study.name, studies.dumps(study), job_of(study).as_dict())
+        run = self._store.create_run(study.name, studies.dumps(study), job_of(study, (), self._store).as_dict())
         Queue(self._store).add(run)
         start_keeper(self._store)
         return run
@@ -173,7 +179,7 @@ class LocalSession:
         row = self._store.run(run)
         job = Job.from_dict(row.job)
         study = replace(studies.loads(row.study, f"run {run}"), stop=rule)
-        told = stopping(study, job.configurations) or {"stop": "", "targets": {}}
+        told = stopping(study, job.configurations, self._store) or {"stop": "", "targets": {}, "order": {}}
         self._store.set_study(run, studies.dumps(study))
         self._store.set_job(run, replace(job, **told).as_dict())
 

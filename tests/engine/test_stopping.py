@@ -14,8 +14,10 @@ from engine.events import ConfigurationFinished, ConfigurationStopped, Generated
 from engine.job import Job
 from engine.scoring import Score
 from engine.settings import Decoding, Grid
-from engine.stopping import BOUNDS, LOOKS, SEQUENTIAL, Stopper, Target, projected, rounds
+from engine.stopping import BOUNDS, FAILURES, LOOKS, PASSES, SEQUENTIAL, Stopper, Target, ordered, projected, rounds
 from literature import exclusion
+from literature.classify import match, open_counts
+from literature.records import ReportedScore
 
 GREEDY = Grid(benchmark=("fake-python",), template=("instruct", "octocoder"))
 SHARED = Grid(benchmark=("fake-python",), max_length=(120, 200), extraction=("raw",))
@@ -235,3 +237,61 @@ def test_nothing_reported_stops_nothing(store: Store, fakes: Any, rule: str) -> 
     )
     life.go()
     assert all(score.finished for score in life.scores.values())
+
+
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.lists(st.integers(0, 1000), min_size=1, max_size=2, unique=True), first=st.sampled_from(["", PASSES]))
+def test_what_matches_is_the_same_with_and_without_stopping(
+    tmp_path_factory: Any, fakes: Any, values: list[int], first: str
+) -> None:
+    """For whatever was reported: the finished configurations that match, and how, are those of the whole run."""
+    size, grid = 24, dataclasses.replace(GREEDY, decoding=(Decoding(), Decoding(0.8)), samples=(2,))
+    reported = [ReportedScore("fake", "fake-python", "pass@1", f"{value / 10:.1f}", ("1",)) for value in values]
+    whole = scores_without_stop(tmp_path_factory, fakes, grid, size)
+
+    def matching(scores: dict[str, Score]) -> set[tuple[str, str, str]]:
+        cells = [match(score, one) for score in scores.values() if score.finished for one in reported]
+        return {(cell.measurement, cell.reported, cell.kind) for cell in cells if cell.matches}
+
+    store = Store(tmp_path_factory.mktemp("stop") / "s.sqlite")
+    life = fakes.Life(store, grid)
+    life.benchmark = fakes.Benchmark(size)
+    targets = {
+        score.id: Target(score.asked, tuple(open_counts(score, one) for one in reported), (), first)
+        for score in whole.values()
+    }
+    with_targets(life, BOUNDS, targets)
+    life.job = dataclasses.replace(life.job, order={"fake-python": [f"P/{i}" for i in reversed(range(size))]})
+    life.go()
+    assert matching(life.scores) == matching(whole)
+    store.close()
+
+
+def test_problems_come_in_the_order_that_most_configurations_want(fakes: Any) -> None:
+    """Likely passes first, or last; the benchmark's own order where they are at odds or nothing is known."""
+    problems = fakes.Benchmark(4).problems
+    likely = ["P/2", "P/0", "P/3", "P/1"]
+
+    def ids(*firsts: str) -> list[str]:
+        return [problem.task_id for problem in ordered(problems, likely, firsts)]
+
+    assert ids(PASSES, PASSES, FAILURES) == likely
+    assert ids(FAILURES, "") == likely[::-1]
+    assert ids(PASSES, FAILURES) == ids("") == [problem.task_id for problem in problems]
+    assert ordered(problems, [], [PASSES]) == list(problems)
+
+
+def test_an_order_changes_no_outcome(store: Store, fakes: Any, tmp_path: Any) -> None:
+    """The same replies and outcomes, the likely passes first."""
+    life = fakes.Life(store, GREEDY)
+    targets = {c.id: Target(6, ((0, 6),), (), PASSES) for c in life.job.configurations}
+    with_targets(life, BOUNDS, targets)
+    life.job = dataclasses.replace(life.job, order={"fake-python": [f"P/{i}" for i in (5, 3, 1, 0, 2, 4)]})
+    life.go()
+    first = [e.task_id for e in life.events if isinstance(e, Generated)]
+    assert set(first[:3]) != {"P/0", "P/1", "P/2"}
+    plain_store = Store(tmp_path / "plain.sqlite")
+    plain = fakes.Life(plain_store, GREEDY)
+    plain.go()
+    assert life.outcome() == plain.outcome()
+    plain_store.close()

@@ -14,6 +14,7 @@ from cache.paths import store_path
 from engine.job import Job
 from engine.scoring import Score
 from engine.settings import Decoding, Grid
+from engine.stopping import FAILURES
 from literature.classify import MATCHING, match, open_counts
 from literature.records import ReportedScore
 from tui import study as studies
@@ -21,7 +22,7 @@ from tui.cli import DONE, make_parser, run_cli
 from tui.errors import StudyError
 from tui.local import LocalSession, job_of
 from tui.session import LIVE
-from tui.stopping import targets
+from tui.stopping import finished_before, likely_passes, targets
 from tui.study import ModelChoice, Study
 
 GRID = Grid(("fake-python",), decoding=(Decoding(), Decoding(0.8)), max_length=(200,), precision=("f16",))
@@ -114,6 +115,20 @@ def test_going_on_with_none_finishes_what_was_stopped(
     assert len(session.store.events_of(session.run or 0, "ConfigurationFinished")) == 2
     assert session_study(session).stop == ""
     capsys.readouterr()
+
+
+def test_earlier_scores_say_which_problems_decide_soonest(session: LocalSession, study: Study) -> None:
+    """With the scores of an earlier run far below 97.5, likely failures come first, in the order of what passed."""
+    assert run_cli(["run", "--resume", str(session.run), "--stop", "none"]) == DONE
+    earlier = finished_before(session.store, "fake-python")
+    assert [score.finished for score in earlier] == [True, True]
+    job = Job.from_dict(job_of(study, (), session.store).as_dict())
+    assert {target.first for target in job.targets.values()} == {FAILURES}
+    likely = likely_passes(earlier)
+    assert list(job.order["fake-python"]) == likely
+    assert sorted(likely) == sorted(earlier[0].task_ids)
+    passed = [sum(one.passes[one.task_ids.index(task_id)] for one in earlier) for task_id in likely]
+    assert passed == sorted(passed, reverse=True)
 
 
 def session_study(session: LocalSession) -> Study:
