@@ -205,7 +205,7 @@ def test_a_slow_sandbox_holds_up_the_model(store: Store, fakes: Any, monkeypatch
 
     class Slow(fakes.Sandbox):  # type: ignore[misc]
         def run(self, program: Program, limits: Limits) -> Any:
-            time.sleep(0.002)
+            time.sleep(0.006)
             return super().run(program, limits)
 
     monkeypatch.setattr("engine.run.JudgePool", Watched)
