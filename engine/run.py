@@ -221,12 +221,17 @@ class Runner:
         """One stream of requests over all groups of a load, so that no slot idles between them."""
         waiting: dict[str, list[tuple[GroupRun, Asked]]] = {}
         pace, started = Pace(), time.monotonic()
+        readers = [c for group in load.groups for c in group.configurations]
 
         def requests() -> Iterator[Request]:
             for group in load.groups:
                 yield from self._requests(group, model, waiting, pace)
 
-        for generation in model.generate(requests(), self._listen):
+        def wanted() -> bool:
+            # What is in flight is let go once nobody reads it any more: all of the load are finished or stopped.
+            return self._listen() and not all(c.id in self._complete for c in readers)
+
+        for generation in model.generate(requests(), wanted):
             finish(waiting, generation)
         pace.seconds = time.monotonic() - started
         self._learn(load, pace)

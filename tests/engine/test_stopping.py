@@ -295,3 +295,23 @@ def test_an_order_changes_no_outcome(store: Store, fakes: Any, tmp_path: Any) ->
     plain.go()
     assert life.outcome() == plain.outcome()
     plain_store.close()
+
+
+def test_what_is_in_flight_for_nobody_is_let_go(store: Store, fakes: Any) -> None:
+    """Once all that a loaded model is asked for is finished or stopped, it is told to leave its unfinished replies."""
+    told: list[bool] = []
+
+    class Watched(fakes.Model):  # type: ignore[misc]
+        def generate(self, requests: Any, tick: Any) -> Any:
+            def watched() -> bool:
+                told.append(tick())
+                return told[-1]
+
+            return super().generate(requests, watched)
+
+    life = fakes.Life(store, Grid(benchmark=("fake-python",)))
+    life.benchmark, life.kind = fakes.Benchmark(40), Watched
+    with_targets(life, BOUNDS, {c.id: Target(40, ((40, 40),)) for c in life.job.configurations})
+    assert life.go() == "finished"
+    assert told[-1] is False
+    assert all(told[:-1])

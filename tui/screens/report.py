@@ -59,7 +59,9 @@ class ReportScreen(BaseScreen):
         if run != self._run:
             self._run, self.written = run, ()
         state = self.root.desk.state
-        what = f" Run {run}: {state.finished_count} of {numbered(len(state.order), 'configuration')} finished"
+        what = f" Run {run}: {len(state.finished)} of {numbered(len(state.order), 'configuration')} finished"
+        stopped = sum(bool(score.stopped) for score in state.scores.values())
+        what += f", {stopped} asked no further" if stopped else ""
         self.query_one("#what", TextLine).show(Piece(what, "text bold"))
         self._show("Making the preview.")
         preview = self.root.parts.preview_report
