@@ -10,7 +10,7 @@ from functools import lru_cache
 from literature.arithmetic import misfit, stated_samples
 from literature.granularity import Span, count_list, count_span, percent_text, rounded_span
 from literature.records import Measurement, ReportedScore
-from literature.rerun import NO_REPEATS, Repeats, Rerun, greedy_assumed, rerun_of, sampled_borrowed, widest
+from literature.rerun import NO_REPEATS, Repeats, Rerun, greedy_assumed, rerun_of, sampled_borrowed
 from literature.values import Printed, printed
 
 ALPHA, ALPHA_OUT, NEAR = 0.05, 0.01, 1
@@ -126,8 +126,9 @@ def _running(measurement: Measurement, reported: ReportedScore, side: _Side, low
     judged = sum(1 for count in measurement.judged if count)
     span = f"{low}..{high} of {side.total} ({percent_text(low, side.total, 1)}..{percent_text(high, side.total, 1)})"
     reachable = low <= last and first <= high
-    p = None if reachable else _edge_p(measurement, side, end)
-    if p is not None and p < ALPHA_OUT:
+    p = None if reachable else _largest(side, measurement.greedy, end)
+    may_match = _open(side, measurement.greedy)
+    if high < may_match[0] or low > may_match[1]:
         kind = OUT
         sentence = (
             f"exact bound after {judged} of {side.problems} problems: ends within {span}, at least "
@@ -146,16 +147,21 @@ def _running(measurement: Measurement, reported: ReportedScore, side: _Side, low
 def open_counts(measurement: Measurement, reported: ReportedScore) -> Span:
     """First and last final count with which a measurement can match a report, whichever samples make the count.
 
-    Wider than what `match` calls open meanwhile: the variance within problems is the largest that a count can have, and
-    counts that print the value only when cut off are inside. What siblings tell of the rerun is left aside.
+    The variance within problems is the largest that a count can have, and counts that print the value only when cut off
+    are inside. What siblings tell of the rerun is left aside.
     """
     value = printed(reported.value)
     side = _Side(value, reported.value, measurement.problems, measurement.samples, stated_samples(reported))
-    (first, last), (cut_first, cut_last) = side.bounds(side.total), count_span(value, side.total, "truncate")
+    return _open(side, measurement.greedy)
+
+
+@lru_cache(maxsize=4096)
+def _open(side: _Side, greedy: bool) -> Span:
+    (first, last), (cut_first, cut_last) = side.bounds(side.total), count_span(side.value, side.total, "truncate")
 
     def beyond(count: int) -> bool:
         # p falls with the distance, on either side.
-        return not first <= count <= last and _largest(measurement, side, count) < ALPHA_OUT
+        return not first <= count <= last and _largest(side, greedy, count) < ALPHA_OUT
 
     start, end = min(max(first, 0), side.total), min(max(last, 0), side.total)
     low = bisect_left(range(start), True, key=lambda count: not beyond(count))
@@ -164,20 +170,11 @@ def open_counts(measurement: Measurement, reported: ReportedScore) -> Span:
 
 
 @lru_cache(maxsize=16384)
-def _edge(count: int, problems: int, samples: int, again: int, greedy: bool) -> Rerun:
-    return greedy_assumed(count, problems) if greedy else widest(count, problems, samples, again)
-
-
-def _edge_p(measurement: Measurement, side: _Side, count: int) -> float:
-    """p of the nearest reachable count, under the widest rerun: what is ruled out now stays ruled out."""
-    rerun = _edge(count, side.problems, side.samples, side.claimed or 1, measurement.greedy)
-    return rerun.p_value(*side.bounds(rerun.total))
-
-
-def _largest(measurement: Measurement, side: _Side, count: int) -> float:
+def _largest(side: _Side, greedy: bool, count: int) -> float:
     """p of a final count when its problems are as undecided as they can be: E[p(1-p)] is at most that of their mean."""
-    if measurement.greedy:
-        return _edge_p(measurement, side, count)
+    if greedy:
+        rerun = greedy_assumed(count, side.problems)
+        return rerun.p_value(*side.bounds(rerun.total))
     share = (count + 0.5) / (side.total + 1)
     again = side.claimed or 1
     rerun = sampled_borrowed(

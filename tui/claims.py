@@ -40,10 +40,10 @@ def claims(study: Study, literature: Literature, scores: Sequence[Score]) -> lis
     return list(told(study, literature, scores).verdicts)
 
 
-def told(study: Study, literature: Literature, scores: Sequence[Score], stopping: str = "exact") -> Told:
+def told(study: Study, literature: Literature, scores: Sequence[Score], stop: str = "bounds") -> Told:
     """Verdicts, the study each source's numbers point to, and what the matches are worth taken together.
 
-    `stopping` is `exact` or `sequential`: when an unfinished configuration may stop.
+    `stop` is `bounds` or `sequential`: when an unfinished configuration may stop.
     """
     from literature.identify import identified_scores, identify_all
     from literature.matching import verdicts
@@ -54,7 +54,7 @@ def told(study: Study, literature: Literature, scores: Sequence[Score], stopping
     done = [score for score in measured if score.finished]
     identified = identify_all(reported, done, names=names) if done else []
     found = verdicts(reported, measured, names=names, identified=identified_scores(identified))
-    return Told(found, identified, _placebo(found, done), _holm(found), _stops(found, measured, stopping))
+    return Told(found, identified, _placebo(found, done), _holm(found), _stops(found, measured, stop))
 
 
 def _names(study: Study) -> dict[str, set[str]]:
@@ -102,19 +102,18 @@ def _stops(found: Sequence[ClaimVerdict], measured: Sequence[Score], rule: str) 
     for verdict in found:
         for match in verdict.matches:
             wanted.setdefault(match.measurement, []).append(verdict.reported)
+    waiting = (score for score in measured if not score.finished and not score.stopped)
     name = SEQUENTIAL if rule == "sequential" else EXACT_BOUND
-    stops = ((score.id, may_stop(score, wanted.get(score.id, []), name)) for score in measured if not score.finished)
+    stops = ((score.id, may_stop(score, wanted.get(score.id, []), name)) for score in waiting)
     return {id_: stop for id_, stop in stops if stop is not None}
 
 
-def claim_lines(
-    study: Study, literature: Literature, scores: Sequence[Score], stopping: str = "exact"
-) -> Iterator[str]:
+def claim_lines(study: Study, literature: Literature, scores: Sequence[Score], stop: str = "bounds") -> Iterator[str]:
     """The verdicts for people, one block per reported score, then what they come to together."""
     if not literature.names:
         return
     by_id = {score.id: score for score in scores}
-    found = told(study, literature, scores, stopping)
+    found = told(study, literature, scores, stop)
     yield ""
     yield "reported scores:"
     for verdict in found.verdicts:
@@ -170,12 +169,12 @@ def _together(found: Told, by_id: Mapping[str, Score]) -> Iterator[str]:
     if found.stops:
         yield ""
         yield "unfinished configurations that no reported value needs any more:"
-        for id_, stop in found.stops.items():
-            yield f"  {by_id[id_].configuration.label}: {stop.sentence}"
+        for id_, may in found.stops.items():
+            yield f"  {by_id[id_].configuration.label}: {may.sentence}"
 
 
 def claim_objects(
-    study: Study, literature: Literature, scores: Sequence[Score], stopping: str = "exact"
+    study: Study, literature: Literature, scores: Sequence[Score], stop: str = "bounds"
 ) -> Iterator[dict[str, Any]]:
     """The verdicts as data: one object per reported score, with its matching configurations.
 
@@ -183,7 +182,7 @@ def claim_objects(
     """
     from literature.setting_effects import spreads
 
-    found = told(study, literature, scores, stopping)
+    found = told(study, literature, scores, stop)
     for verdict in found.verdicts:
         yield {**_object(verdict), "chance_holm": found.holm.get(verdict.reported.id), **settings_of(verdict.reported)}
     for one in found.identified:
@@ -198,8 +197,8 @@ def claim_objects(
         chances = {"matches": found.placebo.matches, "claims": found.placebo.claims, "p": found.placebo.p}
         yield {"kind": "placebo", **chances, "sentence": found.placebo.sentence}
     yield from ({"kind": "spread", **asdict(one), "sentence": one.sentence} for one in spreads(scores))
-    for id_, stop in found.stops.items():
-        yield {"kind": "stop", "configuration": id_, **asdict(stop), "sentence": stop.sentence}
+    for id_, may in found.stops.items():
+        yield {"kind": "stop", "configuration": id_, **asdict(may), "sentence": may.sentence}
 
 
 def _object(verdict: ClaimVerdict) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def _study_commands(commands: _Commands) -> None:
     match = _add(commands, "match", "headless", "match", "match a run's scores against the study's reported scores")
     match.add_argument("--run", type=int, help="default: the newest run")
     match.add_argument(
-        "--stopping", choices=("exact", "sequential"), default="exact", help="when an unfinished configuration may stop"
+        "--stop", choices=("bounds", "sequential"), default="bounds", help="when an unfinished configuration may stop"
     )
     _format(match)
     _report_commands(commands)

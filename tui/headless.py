@@ -204,10 +204,10 @@ def _matcher(study: Study, literature: Literature) -> Callable[[Score], str]:
     return say
 
 
-def _print_claims(study: Study, literature: Literature, scores: Mapping[str, Score], stopping: str = "exact") -> None:
+def _print_claims(study: Study, literature: Literature, scores: Mapping[str, Score], stop: str = "bounds") -> None:
     from tui.claims import claim_lines
 
-    for line in claim_lines(study, literature, list(scores.values()), stopping):
+    for line in claim_lines(study, literature, list(scores.values()), stop):
         print(line)
 
 
@@ -222,9 +222,9 @@ def match(options: argparse.Namespace) -> int:
         literature = _literature(study)
         scores = list(_scores(session, row.id).values())
         if options.format == "plain":
-            _print_claims(study, literature, {score.id: score for score in scores}, options.stopping)
+            _print_claims(study, literature, {score.id: score for score in scores}, options.stop)
         else:
-            print_objects(claim_objects(study, literature, scores, options.stopping), options.format)
+            print_objects(claim_objects(study, literature, scores, options.stop), options.format)
         return cli.DONE
     finally:
         session.close()
