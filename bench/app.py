@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextvars
+import itertools
 import json
 import os
 import pty
@@ -204,7 +205,7 @@ def sampled() -> tuple[Any, Callable[[], Iterator[Any]]]:
     study = make_study(
         Grid(
             benchmark=(BENCHMARK,), template=("instruct", "chat", "deepseek"), decoding=(Decoding(0.2), Decoding(0.8)),
-            samples=(20,), max_length=(512, 2048), precision=("f16", "q8_0", "q4_k_m"), seed=(0, 1, 2, 3),
+            samples=(20,), max_length=(512, 2048), precision=("f16", "q8_0", "q4_k_m"), seed=(0, 1, 2, 3, 4, 5),
         )
     )  # fmt: skip
 
@@ -226,7 +227,7 @@ def sampled() -> tuple[Any, Callable[[], Iterator[Any]]]:
 
 
 async def hold(count: int) -> dict[str, float]:
-    """The app with `count` facts: its memory in MB before and after, and facts a second."""
+    """The app with `count` facts (at most about 1 060 000): its memory in MB before and after, and facts a second."""
     from app_kit import FakeSession
 
     from tui.app import ScoretraceApp
@@ -240,7 +241,7 @@ async def hold(count: int) -> dict[str, float]:
             self.left = count
 
         def poll(self, limit: int = 2000) -> Sequence[tuple[float, Any]]:
-            found = [(1000.0, event) for event, _ in zip(self.source, range(min(limit, self.left)), strict=False)]
+            found = [(1000.0, event) for event in itertools.islice(self.source, min(limit, self.left))]
             self.left -= len(found)
             return found
 
