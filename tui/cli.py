@@ -10,7 +10,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 DONE, UNMET, WRONG_INPUT, ENGINE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -52,7 +51,7 @@ def make_parser() -> argparse.ArgumentParser:
         description="Find out which evaluation settings a published code-benchmark score came from.",
         epilog="Without a command the app opens. Data lies in SCORETRACE_HOME, else in the user's data folder.",
     )
-    parser.add_argument("--version", action="version", version=f"scoretrace {_version()}")
+    parser.add_argument("--version", action=_Version)
     parser.set_defaults(action=_lazy("headless", "open_app"), study=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _app_commands(commands)
@@ -62,11 +61,20 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _version() -> str:
-    try:
-        return version("scoretrace")
-    except PackageNotFoundError:
-        return "(not installed)"
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: that alone imports for longer than the command line does."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"scoretrace {version('scoretrace')}")
+        except PackageNotFoundError:
+            print("scoretrace (not installed)")
+        parser.exit()
 
 
 def _lazy(module: str, name: str) -> object:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from engine.benchmarks import open_benchmark
-from engine.benchmarks.families import COMPLETION_TASKS
 from engine.errors import SettingsError
-from engine.prompts import is_completion
 from engine.settings import Grid, parse_decoding
 from tui.errors import OptionError
 from tui.study import ModelChoice, Study
@@ -58,6 +55,9 @@ def study_from_options(options: argparse.Namespace) -> Study:
 
 def _template(benchmarks: str, data: str) -> str:
     """The template that goes without saying: a completion task's own prompt, else the harness's instruct."""
+    from engine.benchmarks import open_benchmark
+    from engine.benchmarks.families import COMPLETION_TASKS
+    from engine.prompts import is_completion
 
     def completes(name: str) -> bool:
         # One's own benchmark may be either: its rows say which.
