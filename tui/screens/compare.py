@@ -165,27 +165,21 @@ class CompareScreen(BaseScreen):
 
     def why_not_next(self) -> str:
         """There must be one."""
-        flips = any(self._pairs[key].relation in ("lost", "gained") for key in self.rows.keys)
+        flips = any(map(self._flips, self.rows.keys))
         return "" if flips else "No problem shown flips between the two."
 
     why_not_previous = why_not_next
 
     def do_next(self) -> None:
         """The next flip."""
-        self._hop(1)
+        self.rows.hop(1, self._flips)
 
     def do_previous(self) -> None:
         """The flip before."""
-        self._hop(-1)
+        self.rows.hop(-1, self._flips)
 
-    def _hop(self, step: int) -> None:
-        keys = list(self.rows.keys)
-        start = keys.index(self.rows.key)
-        for distance in range(1, len(keys) + 1):
-            key = keys[(start + step * distance) % len(keys)]
-            if self._pairs[key].relation in ("lost", "gained"):
-                self.rows.go(key)
-                return
+    def _flips(self, key: str) -> bool:
+        return self._pairs[key].relation in ("lost", "gained")
 
     def do_swap(self) -> None:
         """Left becomes right."""

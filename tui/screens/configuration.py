@@ -261,20 +261,11 @@ class ConfigurationScreen(BaseScreen):
 
     def do_next(self) -> None:
         """The next flip."""
-        self._hop(1)
+        self.rows.hop(1, self._flips.__contains__)
 
     def do_previous(self) -> None:
         """The previous flip."""
-        self._hop(-1)
-
-    def _hop(self, step: int) -> None:
-        keys = list(self.rows.keys)
-        start = keys.index(self.rows.key)
-        for distance in range(1, len(keys) + 1):
-            key = keys[(start + step * distance) % len(keys)]
-            if key in self._flips:
-                self.rows.go(key)
-                return
+        self.rows.hop(-1, self._flips.__contains__)
 
     def do_back(self) -> None:
         """Back to the run."""

@@ -123,6 +123,14 @@ class RowList(ScrollView, can_focus=True):
         if place is not None:
             self._go(place)
 
+    def hop(self, step: int, wanted: Callable[[str], bool]) -> None:
+        """Put the cursor on the next wanted row (`step` 1) or the one before (-1), around the ends; stay if none is."""
+        start, count = self._places.get(self.key, 0), len(self._keys)
+        places = ((start + step * distance) % count for distance in range(1, count + 1))
+        found = next((place for place in places if wanted(self._keys[place])), None)
+        if found is not None:
+            self._go(found)
+
     def _resize(self) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._keys))
 
