@@ -108,7 +108,8 @@ async def test_the_token_lets_in_and_nothing_else_does(server):
             text = await read_until(socket, "48/164")
             assert "view only" in text and "HumanEvalFix 2025" in text
             await socket.send_json(["stdin", "1"])
-            assert "48.9" in await read_until(socket, "48.9")
+            # Which model is chosen there depends on whether the matches are done; its rows do not.
+            assert "CodeLlama-Inst (34B)" in await read_until(socket, "CodeLlama-Inst (34B)")
     assert {found for found, _ in listening(pid)} == {"0100007F"}, "something listens beyond 127.0.0.1"
 
 
