@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cache.atomic import write_whole
 from cache.paths import studies_folder
 from tui.errors import StudyError
 from tui.study import Study, read_study
@@ -29,9 +30,7 @@ def note(path: Path) -> None:
     kept = list(dict.fromkeys(paths))[:MOST]
     try:
         _file().parent.mkdir(parents=True, exist_ok=True)
-        part = _file().with_suffix(".part")
-        part.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-        part.replace(_file())
+        write_whole(_file(), json.dumps(kept, indent=1).encode())
     except OSError:
         return
 

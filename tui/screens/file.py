@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.screens.prompt import USER_ERRORS
+from tui.screens.prompt import hand_over
 from tui.widgets.rows import dress_all
 
 MOST = 200
@@ -85,12 +85,7 @@ class FileScreen(ModalScreen[str | None]):
         if not text:
             self.query_one("#problem", Static).update("Type a path, choose one, or press esc.")
             return
-        try:
-            done = self._accept(text)
-        except (*USER_ERRORS, ValueError) as error:
-            self.query_one("#problem", Static).update(str(error))
-            return
-        self.dismiss(done)
+        hand_over(self, text, self._accept)
 
     def on_key(self, event: events.Key) -> None:
         """Down goes from the line into the list, up from its first entry back."""

@@ -22,6 +22,16 @@ USER_ERRORS = (CacheError, EngineError, LiteratureError, FrontError, OSError)
 """Errors whose text is a sentence for users; anything else is a fault of the program."""
 
 
+def hand_over(box: ModalScreen[str | None], text: str, accept: Callable[[str], str]) -> None:
+    """Close a box with what `accept` makes of an answer, or show the error's sentence in it and leave it open."""
+    try:
+        done = accept(text)
+    except (*USER_ERRORS, ValueError) as error:
+        box.query_one("#problem", Static).update(str(error))
+        return
+    box.dismiss(done)
+
+
 class PromptScreen(ModalScreen[str | None]):
     """Asks for a text and hands it to `accept`; stays open, showing the error's sentence, until that works or esc."""
 
@@ -49,12 +59,7 @@ class PromptScreen(ModalScreen[str | None]):
         if not text:
             self.query_one("#problem", Static).update("Type something, or press esc.")
             return
-        try:
-            done = self._accept(text)
-        except (*USER_ERRORS, ValueError) as error:
-            self.query_one("#problem", Static).update(str(error))
-            return
-        self.dismiss(done)
+        hand_over(self, text, self._accept)
 
 
 class ChoiceScreen(ModalScreen[str | None]):
