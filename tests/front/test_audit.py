@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cache.paths import store_path
 from engine.audit import checked
 from engine.settings import Decoding, Grid
 from tui.cli import DONE, UNMET, WRONG_INPUT, run_cli
 from tui.local import LocalSession
-from tui.session import LIVE
 from tui.study import ModelChoice, Study
 
 GRID = Grid(("fake-python",), decoding=(Decoding(), Decoding(0.8)), max_length=(200,), precision=("f16",))
@@ -24,19 +21,9 @@ STUDY = Study("audited", GRID, (ModelChoice("fake", "fake.gguf"),), audit=3)
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalSession]:
+def session(run_to_end: Callable[[Study], LocalSession]) -> LocalSession:
     """A finished run of STUDY in the store that the command line uses."""
-    helper = Path(__file__).parents[1] / "engine" / "doomed_worker.py"
-    monkeypatch.setattr("tui.local.WORKER", (str(helper), "sound"))
-    monkeypatch.setenv("SCORETRACE_HOME", str(tmp_path))
-    found = LocalSession(store_path())
-    found.start(STUDY)
-    end = time.monotonic() + 120
-    while found.status().state in LIVE:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    yield found
-    found.close()
+    return run_to_end(STUDY)
 
 
 def test_a_study_that_asks_for_an_audit_is_audited(session: LocalSession) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cache.paths import store_path
 from engine.job import Job
 from engine.scoring import Score
 from engine.settings import Decoding, Grid
@@ -21,7 +19,6 @@ from tui import study as studies
 from tui.cli import DONE, make_parser, run_cli
 from tui.errors import StudyError
 from tui.local import LocalSession, job_of
-from tui.session import LIVE
 from tui.stopping import finished_before, likely_passes, targets
 from tui.study import ModelChoice, Study
 
@@ -44,19 +41,9 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 @pytest.fixture
-def session(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalSession]:
+def session(study: Study, run_to_end: Callable[[Study], LocalSession]) -> LocalSession:
     """The run of that study, ended, in the store that the command line uses."""
-    helper = Path(__file__).parents[1] / "engine" / "doomed_worker.py"
-    monkeypatch.setattr("tui.local.WORKER", (str(helper), "sound"))
-    monkeypatch.setenv("SCORETRACE_HOME", str(tmp_path))
-    found = LocalSession(store_path())
-    found.start(study)
-    end = time.monotonic() + 120
-    while found.status().state in LIVE:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    yield found
-    found.close()
+    return run_to_end(study)
 
 
 def test_without_a_rule_the_job_holds_no_counts(study: Study) -> None:
