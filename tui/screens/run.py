@@ -13,6 +13,7 @@ from tui import order
 from tui.commands import Command, bindings
 from tui.order import SORTS, Group
 from tui.screens.base import BaseScreen, join, numbered
+from tui.session import LIVE
 from tui.widgets.bars import TextLine
 from tui.widgets.matrix import Layout, group_row, header, lay_out, row
 from tui.widgets.pieces import Piece, cell
@@ -22,7 +23,6 @@ from tui.widgets.text import TextView
 from tui.widgets.told import legend, newest_reply, overall, sentences
 
 HOLD_SECONDS, SORT_SECONDS, REPLY_SECONDS = 6.0, 2.0, 0.5
-LIVE = ("running", "paused", "created")
 
 
 class RunScreen(BaseScreen):
