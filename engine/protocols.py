@@ -148,6 +148,16 @@ class Generation:
 
 
 @dataclass(frozen=True)
+class Writing:
+    """A reply that a slot is writing: the request's key, and the tokens and text so far (whole characters only)."""
+
+    slot: int
+    key: str
+    tokens: int
+    text: str
+
+
+@dataclass(frozen=True)
 class ModelCard:
     """Who a model is: what goes into a generation's key, and what the report says of it.
 
@@ -202,6 +212,10 @@ class Model(Protocol):
 
         `tick` is called before each decoding step: it may block (pause), and False ends the iteration there.
         """
+        ...
+
+    def writing(self) -> Sequence[Writing]:
+        """The unfinished replies, where `tick` asks; empty outside of `generate`."""
         ...
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from engine.errors import ModelError
 from engine.models import llamacpp, sampling, schedule
 from engine.models.memory import available_memory, needed
 from engine.models.threads import FreeCores
-from engine.protocols import Generation, ModelCard, Request
+from engine.protocols import Generation, ModelCard, Request, Writing
 from engine.settings import shape_label
 
 CPU = "CPU"
@@ -29,6 +29,7 @@ class LocalModel:
         self.checked: Mapping[str, bool] = {}
         self._name = name
         self._busy = False
+        self._view = schedule.View()
 
     @property
     def card(self) -> ModelCard:
@@ -146,9 +147,16 @@ class LocalModel:
             raise ModelError("the model is generating already; use up or close that iteration first")
         self._busy = True
         try:
-            yield from schedule.generate(self.decoder, requests, lambda: tick() and self._follow_load())
+            yield from schedule.generate(
+                self.decoder, requests, lambda: tick() and self._follow_load(), view=self._view
+            )
         finally:
             self._busy = False
+            self._view = schedule.View()
+
+    def writing(self) -> Sequence[Writing]:
+        """The unfinished replies; empty while none is asked for."""
+        return self._view.now()
 
     def _follow_load(self) -> bool:
         if self.free_cores and self.free_cores.due():

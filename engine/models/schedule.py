@@ -20,7 +20,7 @@ from engine.errors import ModelError
 from engine.models.decoder import Decoder, Logits
 from engine.models.drafting import Draft, Drafter, Lookup, Nothing
 from engine.models.sampling import choose
-from engine.protocols import Generation, Request
+from engine.protocols import Generation, Request, Writing
 
 _IDLE_TOKEN = 0
 
@@ -62,6 +62,20 @@ class _Reply:
     def finished(self, stop: str) -> Generation:
         text = self.text + self.utf8.decode(b"", final=True)
         return Generation(self.request.key, text, tuple(self.tokens), stop, time.perf_counter() - self.started)
+
+
+@dataclass
+class View:
+    """The slots of a loop for whoever looks between two steps; it is filled in once and costs the loop nothing."""
+
+    replies: Sequence[_Reply | None] = ()
+
+    def now(self) -> list[Writing]:
+        """The unfinished replies."""
+        return [
+            Writing(slot, reply.request.key, len(reply.tokens), reply.text)
+            for slot, reply in enumerate(self.replies) if reply
+        ]  # fmt: skip
 
 
 class _Slots:
@@ -141,12 +155,16 @@ def generate(
     requests: Iterable[Request],
     tick: Callable[[], bool] = lambda: True,
     drafter: Drafter = Lookup,
+    view: View | None = None,
 ) -> Iterator[Generation]:
     """Generations in the order in which they finish; `requests` is read only as slots become free.
 
     `tick` is called before each step: it may block, and on False the iteration ends; unfinished replies are dropped.
+    `view` shows the replies that are being written.
     """
     slots = _Slots(decoder, drafter)
+    if view is not None:
+        view.replies = slots.replies
     waiting = iter(requests)
     while True:
         for slot, reply in enumerate(slots.replies):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import ModelError
 from engine.models.decoder import Logits
-from engine.models.schedule import generate
+from engine.models.schedule import View, generate
 from engine.protocols import STOPS, Generation, Request
 from engine.settings import Decoding
 
@@ -142,6 +142,29 @@ def test_stopping_between_steps_drops_what_is_unfinished() -> None:
     decoder.end_tokens = frozenset()
     assert list(generate(decoder, requests, lambda: next(asked))) == []
     assert decoder.steps == 2
+
+
+def test_a_view_shows_what_grows_into_the_replies() -> None:
+    """Between steps every unfinished reply is there with the beginning of what it will be; it changes no reply."""
+    requests = [Request(f"k{index}", PROMPTS[index % 4], WARM, 25, index) for index in range(6)]
+    alone = _reply(FakeDecoder(3), requests)
+    view, seen = View(), []
+
+    def tick() -> bool:
+        seen.append(view.now())
+        return True
+
+    decoder = FakeDecoder(3)
+    watched = {one.key: one for one in generate(decoder, iter(requests), tick, view=view)}
+    assert _content(watched) == _content(alone)
+    assert view.now() == [] and len(seen) == decoder.steps
+    for now in seen:
+        assert 0 < len(now) <= 3 and len({one.slot for one in now}) == len(now)
+        for one in now:
+            whole = watched[one.key]
+            assert whole.text.startswith(one.text) and one.tokens < len(whole.tokens) + (whole.stop == "end")
+    lengths = [one.tokens for now in seen for one in now if one.key == "k0"]
+    assert lengths == sorted(set(lengths)) and len(lengths) > 3
 
 
 def test_text_is_decoded_across_tokens() -> None:
