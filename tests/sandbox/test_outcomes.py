@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from engine.protocols import OUTCOMES, Limits, Outcome, Program, Sandbox
+
+SHORT = Limits(cpu_s=0.5, wall_s=60.0, memory=256 << 20)
+AMPLE = Limits(cpu_s=60.0, wall_s=300.0, memory=256 << 20)
+"""For a program that loops, and for every other one: how it ends must not depend on how fast the machine is."""
 
 TEST = "def check(c):\n    assert c(2) == 4\n    assert c(3) == 9\ncheck(f)"
 
@@ -52,7 +56,7 @@ KINDS = {
 def test_each_way_of_ending_has_its_kind(name: str, judged: Callable[..., Outcome]) -> None:
     """The kind, the level, the mode and one line of detail are told."""
     candidate, kind, part = KINDS[name]
-    outcome = judged(candidate, TEST, limits=Limits(cpu_s=0.5, wall_s=5.0, memory=256 << 20))
+    outcome = judged(candidate, TEST, limits=SHORT if kind == "timeout" else AMPLE)
     assert outcome.kind == kind, outcome
     assert part in outcome.detail
     assert "\n" not in outcome.detail and len(outcome.detail) <= 300
@@ -79,17 +83,15 @@ def test_a_long_answer_is_cut(judged: Callable[..., Outcome]) -> None:
 
 def test_a_sleeping_program_meets_the_wall_limit(judged: Callable[..., Outcome]) -> None:
     """A program that uses no CPU time is stopped by the wall limit."""
-    outcome = judged("import time\ndef f(x):\n    time.sleep(60)", "f(1)", limits=Limits(cpu_s=5.0, wall_s=0.4))
+    outcome = judged("import time\ndef f(x):\n    time.sleep(600)", "f(1)", limits=Limits(cpu_s=60.0, wall_s=0.4))
     assert outcome.kind == "timeout" and "wall" in outcome.detail
 
 
 def test_endless_tests_are_stopped_too(judged: Callable[..., Outcome]) -> None:
     """Tests that loop over an answer, and swallow what is raised in them, meet the same limits."""
     test = "f(1)\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"
-    begin = time.monotonic()
     outcome = judged("def f(x):\n    return x", test, limits=Limits(cpu_s=0.3, wall_s=2.0))
     assert outcome.kind == "timeout"
-    assert time.monotonic() - begin < 60
 
 
 def test_tests_that_never_call_the_candidate_do_not_pass(judged: Callable[..., Outcome]) -> None:
@@ -162,7 +164,7 @@ def test_tests_that_need_the_candidates_objects_are_labelled(test: str, judged: 
 def test_a_candidate_cannot_ask_for_the_weaker_mode(judged: Callable[..., Outcome]) -> None:
     """Answers that cannot be handed back as arguments end the judgement; they do not move it beside the candidate."""
     big = "def f(x):\n    return ['x' * (5 << 20)]"
-    outcome = judged(big, "y = f(1)\nf([y, y])\n", limits=Limits(cpu_s=3.0, wall_s=20.0))
+    outcome = judged(big, "y = f(1)\nf([y, y])\n", limits=AMPLE)
     assert outcome.kind == "answer not data" and outcome.mode == "split"
 
 
@@ -192,4 +194,4 @@ def test_nothing_of_a_program_is_seen_by_the_next(judged: Callable[..., Outcome]
 def test_a_limit_of_memory_does_not_hold_back_an_honest_program(sandbox: Sandbox) -> None:
     """What is loaded already does not count against a program's memory."""
     program = Program("", "def f():\n    return len(bytearray(100 << 20))", "assert f() == 100 << 20", "f")
-    assert sandbox.run(program, Limits(memory=128 << 20)).passed
+    assert sandbox.run(program, replace(AMPLE, memory=128 << 20)).passed
