@@ -109,7 +109,9 @@ PIECES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(reply=PIECES, rest=PIECES, name=st.sampled_from(extraction_names()), prefill=st.booleans())
 def test_done_means_no_continuation_changes_the_program(
     tiny: Benchmark, reply: str, rest: str, name: str, prefill: bool

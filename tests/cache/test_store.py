@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cache.errors import StoreError
@@ -180,7 +180,6 @@ def test_greedy_draws_nothing() -> None:
     assert generation_key(**greedy) == generation_key(**other)  # type: ignore[arg-type]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 3), st.text(max_size=3), st.integers(0, 3)), unique=True, max_size=20))
 def test_streams_differ(samples: list[tuple[int, str, int]]) -> None:
     """Every (seed, problem, sample) has a stream of its own within 63 bits."""

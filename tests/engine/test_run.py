@@ -44,7 +44,9 @@ def test_a_finished_run_generates_and_judges_nothing_again(store: Store, fakes: 
     assert (len(life.made), len(life.sandbox.runs)) == (made, programs)
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(kills=st.lists(st.integers(1, 80), max_size=4))
 def test_resumed_equals_uninterrupted(tmp_path_factory: Any, fakes: Any, kills: list[int]) -> None:
     """Wherever a run is stopped, however often, its replies and scores are those of an uninterrupted run."""
@@ -97,7 +99,9 @@ def test_the_shorter_limit_equals_a_run_of_its_own(store: Store, fakes: Any, tmp
     alone_store.close()
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(short=st.integers(60, 150), rule=st.sampled_from(["raw", "harness"]))
 def test_every_shorter_limit_equals_a_run_of_its_own(tmp_path_factory: Any, fakes: Any, short: int, rule: str) -> None:
     """Read as a prefix of a longer run or generated under its own limit: the same outcome, sample by sample."""

@@ -143,7 +143,9 @@ def test_a_target_over_another_total_stops_nothing(store: Store, fakes: Any) -> 
     assert all(score.finished for score in life.scores.values())
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_bounds_lose_no_configuration_whose_count_was_wanted(tmp_path_factory: Any, fakes: Any, data: Any) -> None:
     """Whatever spans are wanted, those whose whole score lies in one are finished, with that score."""
@@ -239,7 +241,9 @@ def test_nothing_reported_stops_nothing(store: Store, fakes: Any, rule: str) -> 
     assert all(score.finished for score in life.scores.values())
 
 
-@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(values=st.lists(st.integers(0, 1000), min_size=1, max_size=2, unique=True), first=st.sampled_from(["", PASSES]))
 def test_what_matches_is_the_same_with_and_without_stopping(
     tmp_path_factory: Any, fakes: Any, values: list[int], first: str

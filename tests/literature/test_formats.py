@@ -281,7 +281,9 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     st.sampled_from(["a.csv", "a.tsv", "a.md", "a.tex", "a.html", "a.json", "a.yaml", "README.md"]),
     st.lists(PIECES, max_size=40).map("".join) | st.binary(max_size=60),

@@ -218,7 +218,9 @@ scores = st.builds(
 WRITTEN = ["a.csv", "a.tsv", "a.md", "a.tex", "a.json", "a.jsonl", "a.eee.json"]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=200, deadline=None
+)
 @given(st.lists(scores, min_size=1, max_size=6, unique_by=lambda score: score.id), st.sampled_from(WRITTEN))
 def test_import_of_export_gives_the_same_back(tmp_path: Path, found: list[ReportedScore], name: str) -> None:
     """Whatever scores are written, reading the file returns exactly them, in order."""

@@ -94,7 +94,9 @@ def test_a_file_that_holds_scores_as_such_has_no_columns(tmp_path):
     assert table.columns() == [] and (table.scores or table.problem)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([*ROLES, "forget"])), max_size=8))
 def test_whatever_is_chosen_leaves_a_preview_or_a_reason(wide, steps):
     """No sequence of choices ends in anything but scores or one sentence."""
