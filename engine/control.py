@@ -1,11 +1,13 @@
-"""Between decoding steps: commit what was found, obey pause, resume and stop."""
+"""Between decoding steps: commit what was found, obey pause, resume and stop, tell watchers what is being written."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from engine.events import StateChanged
+from engine.live import SlotText, Teller
 from engine.recorder import Recorder
 
 WISH_SECONDS = 0.2
@@ -31,6 +33,8 @@ class Control:
         self._sleep = sleep
         self.housekeeping = housekeeping
         self._asked = -WISH_SECONDS
+        self._teller = Teller(recorder.store.path, recorder.run, clock)
+        self._writing: Callable[[], Sequence[SlotText]] | None = None
         self.stopped = False
         # Wishes from before this worker's life were for an earlier one.
         self._seen = max((seq for seq, _ in recorder.store.wishes(recorder.run)), default=0)
@@ -48,8 +52,25 @@ class Control:
         if not self.tick():
             raise Stopped
 
+    @contextmanager
+    def telling(self, writing: Callable[[], Sequence[SlotText]]) -> Iterator[None]:
+        """Inside, whoever watches the run is told what `writing()` says; it is not called while nobody does."""
+        # What a killed life of this run told last is no longer so.
+        self._teller.end()
+        self._writing = writing
+        try:
+            yield
+        finally:
+            self._writing = None
+            self._teller.end()
+
+    def _tell(self) -> None:
+        if self._writing is not None:
+            self._teller.tell(self._writing)
+
     def _listen(self) -> None:
         self._asked = self._clock()
+        self._tell()
         if self._heard() != "pause":
             return
         self._state("paused")
@@ -57,6 +78,7 @@ class Control:
             self._sleep(WISH_SECONDS / 2)
             self.housekeeping()
             self._recorder.flush()
+            self._tell()
             if self._heard() == "resume":
                 self._state("running")
                 return

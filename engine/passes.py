@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 
 from cache.keys import generation_key, stream_seed
@@ -15,8 +15,9 @@ from engine.events import Generated
 from engine.failures import reading
 from engine.judging import Candidate, JudgePool
 from engine.kept import PassCount, kept_key
+from engine.live import TAIL, SlotText
 from engine.plan import Pass, PromptGroup
-from engine.protocols import Benchmark, Generation, Model, ModelCard, Problem, Request
+from engine.protocols import Benchmark, Generation, Model, ModelCard, Problem, Request, Writing
 from engine.recorder import Recorder
 from engine.settings import Configuration, Decoding
 
@@ -191,6 +192,20 @@ class GroupRun:
         self._pace.tokens += len(stored.tokens)
         return stored
 
+    def told(self, asked: Asked, writing: Writing) -> SlotText:
+        """What a slot is writing for this group, in words."""
+        group, reader, start = self._group, asked.reader, max(0, len(writing.text) - TAIL)
+        return SlotText(
+            slot=writing.slot,
+            label=replace(group, passes=(reader,)).label,
+            task_id=asked.problem.task_id,
+            sample=asked.sample,
+            tokens=writing.tokens,
+            limit=asked.limit,
+            start=start,
+            text=writing.text[start:],
+        )
+
     def state(self, asked: Asked, stored: StoredGeneration, *, reused: bool) -> None:
         """Say that a reply is there, and let every configuration that waits for it read it."""
         self._recorder.event(
@@ -268,3 +283,8 @@ def finish(waiting: dict[str, list[tuple[GroupRun, Asked]]], generation: Generat
     stored = group.keep(first, generation)
     for asker, asked in askers:
         asker.state(asked, stored, reused=False)
+
+
+def telling(waiting: Mapping[str, Sequence[tuple[GroupRun, Asked]]], writing: Iterable[Writing]) -> list[SlotText]:
+    """What slots are writing, in the words of those who asked first."""
+    return [group.told(asked, one) for one in writing for group, asked in waiting.get(one.key, ())[:1]]

@@ -33,7 +33,7 @@ from engine.gate import gate
 from engine.identity import mixture
 from engine.job import Job
 from engine.judging import Candidate, JudgePool, state_outcome
-from engine.passes import Asked, GroupRun, Pace, finish
+from engine.passes import Asked, GroupRun, Pace, finish, telling
 from engine.plan import Load, Plan, PromptGroup, make_plan
 from engine.protocols import Benchmark, Model, Problem, Request, Sandbox
 from engine.recorder import Recorder
@@ -231,8 +231,9 @@ class Runner:
             # What is in flight is let go once nobody reads it any more: all of the load are finished or stopped.
             return self._listen() and not all(c.id in self._complete for c in readers)
 
-        for generation in model.generate(requests(), wanted):
-            finish(waiting, generation)
+        with self._control.telling(lambda: telling(waiting, model.writing())):
+            for generation in model.generate(requests(), wanted):
+                finish(waiting, generation)
         pace.seconds = time.monotonic() - started
         self._learn(load, pace)
         if not self._alive:

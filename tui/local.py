@@ -14,6 +14,7 @@ from cache.paths import logs_folder
 from cache.store import Run, Store, StoredGeneration
 from engine.events import Event, from_dict
 from engine.job import Job
+from engine.live import SlotText, Watch
 from engine.settings import Configuration
 from tui import study as studies
 from tui.session import LIVE, Preflight, Status
@@ -73,6 +74,7 @@ class LocalSession:
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
         self._run: int | None = None
         self._seen = 0
+        self._watch: Watch | None = None
 
     @property
     def run(self) -> int | None:
@@ -146,7 +148,7 @@ class LocalSession:
     def attach(self, run: int) -> None:
         """Watch a run from its first event on."""
         self._store.run(run)
-        self._run, self._seen = run, 0
+        self._run, self._seen, self._watch = run, 0, None
 
     def resume(self) -> None:
         """Start a worker for the attached run unless one is at it."""
@@ -219,6 +221,12 @@ class LocalSession:
         if row.state == "created" and worker is None:
             return Status("created", "no worker has taken it up yet")
         return Status("died", self._last_words(self._run))
+
+    def live(self) -> Sequence[SlotText]:
+        """What the attached run's slots are writing now, as its worker last told."""
+        if self._watch is None:
+            self._watch = Watch(self._store.path, self._attached())
+        return self._watch.look()
 
     def generation(self, key: str) -> StoredGeneration | None:
         """A kept reply by its key."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from cache.store import Run, StoredGeneration
 from engine.events import Event
+from engine.live import SlotText
 from tui.study import Study
 
 LIVE = ("created", "running", "paused")
@@ -115,6 +116,12 @@ class Session(Protocol):
 
     def status(self) -> Status:
         """The attached run's state now."""
+        ...
+
+    def live(self) -> Sequence[SlotText]:
+        """What the attached run's slots are writing now; empty while nothing is told, as at first: asking makes the
+        worker tell it for some seconds. `StoreError` where it cannot be asked.
+        """
         ...
 
     def generation(self, key: str) -> StoredGeneration | None:

@@ -153,6 +153,38 @@ def test_pause_resume_and_stop_are_heard(study: Study, session_in: Any, tmp_path
     assert wait(session) == "finished"
 
 
+def test_what_is_being_written_is_seen_from_two_sides(study: Study, session_in: Any, tmp_path: Path) -> None:
+    """The app and a view-only one see replies grow; what they saw is the beginning of the replies that are kept."""
+    from tui.view import ViewSession
+
+    session = session_in(tmp_path / "live")
+    session.start(study)
+    assert session.run is not None
+    view = ViewSession(session.store.path)
+    view.attach(session.run)
+    seen: list[list[Any]] = [[], []]
+    while session.status().state in LIVE:
+        for place, looking in enumerate((session, view)):
+            seen[place] += looking.live()
+        time.sleep(0.05)
+    view.close()
+    assert wait(session) == "finished"
+    labels = {e["index"]: e["label"] for e in session.store.events_of(session.run, "PassStarted")}
+    replies = {}
+    for event in session.store.events_of(session.run, "Generated"):
+        kept = session.generation(event["key"])
+        replies.setdefault((event["task_id"], event["sample"]), []).append(kept)
+    for found in seen:
+        grown: dict[Any, set[int]] = {}
+        for one in found:
+            whole = [kept.text for kept in replies[one.task_id, one.sample]]
+            assert any(text.startswith(one.text, one.start) and one.tokens <= one.limit for text in whole)
+            grown.setdefault((one.label, one.task_id, one.sample), set()).add(one.tokens)
+        assert max(map(len, grown.values())) > 2, "some reply was seen to grow"
+        assert {label.split(" · ")[1] for label, _, _ in grown} == {label.split(" · ")[1] for label in labels.values()}
+    assert not list(tmp_path.glob("live/*-live/run-*.json"))
+
+
 def until(session: LocalSession, true: Any) -> None:
     """Wait until something is so."""
     end = time.monotonic() + 240

@@ -23,6 +23,7 @@ from engine.events import (
     Started,
     StateChanged,
 )
+from engine.live import SlotText
 from engine.settings import Configuration, Decoding, Grid
 from tui.session import Preflight, Status
 from tui.study import ModelChoice, Study, dumps
@@ -121,6 +122,7 @@ class FakeSession:
         self.waiting: list[int] = []
         self.others: dict[int, list[Event]] = {}
         self.replies: dict[str, StoredGeneration] = {}
+        self.slots: list[SlotText] = []
         self.state = Status("running")
         self.error: Exception | None = None
         self._run: int | None = None
@@ -210,6 +212,12 @@ class FakeSession:
         """The state put into `state`."""
         return self.state if self._run is not None else Status("none")
 
+    def live(self) -> Sequence[SlotText]:
+        """What was put into `slots`; the first call, as the worker has yet to hear of it, is answered with nothing."""
+        told = self.slots if "live" in self.asked else []
+        self.asked.append("live")
+        return list(told)
+
     def generation(self, key: str) -> StoredGeneration | None:
         """A reply put into `replies`."""
         return self.replies.get(key)
@@ -234,8 +242,8 @@ def shown(app: App[int]) -> str:
     return "\n".join(drawn(app))
 
 
-async def settled(pilot: Pilot[int], ready: Callable[[], bool], what: str, seconds: float = 4.0) -> None:
-    """Wait until something is so; fail naming it."""
+async def settled(pilot: Pilot[int], ready: Callable[[], bool], what: str, seconds: float = 120.0) -> None:
+    """Wait until something is so, however slow the machine is; fail naming it."""
     end = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > end:
