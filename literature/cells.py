@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 
 from literature.errors import ScoreTextError
 from literature.values import FRACTION_DECIMALS, Printed, clean, printed
 
 LONGEST = 4096
 _EMPTY = frozenset({"", "-", "--", "---", "n/a", "na", "n.a.", "none", "nan", "null", "?", "x", "tbd", "/"})
-_DIGITS = r"\d{1,12}(?:[.,]\d{1,40}|\.(?!\d))?(?:e[+-]?\d{1,2})?"
+_DIGITS = r"(?:\d{1,12}(?:[.,]\d{1,40}|\.(?!\d))?|\.\d{1,40})(?:e[+-]?\d{1,2})?"
 _ITEM = re.compile(
-    rf"[*†‡§¶#~]*\s*(?P<number>[+-]?{_DIGITS})\s*(?P<percent>%?)\s*[*†‡§¶#]*\s*"
+    rf"[*†‡§¶#]*\s*(?P<number>[+-]?{_DIGITS})\s*(?P<percent>%?)\s*[*†‡§¶#]*\s*"
     rf"(?:\(?\s*(?:±|\+/-|\+-)\s*(?P<uncertainty>{_DIGITS})\s*%?\s*\)?)?\s*[*†‡§¶#]*\s*"
     r"(?P<sources>(?:\[[^\[\]]*\]\s*)*)",
     re.IGNORECASE,
@@ -22,7 +23,9 @@ _ITEM = re.compile(
 _SEPARATOR = re.compile(r"\s*(?:[,;/|]|\band\b)\s*|\s+")
 _RANGE = re.compile(r"(\d{1,4})\s*-\s*(\d{1,4})")
 _BARE_COMMA = re.compile(r"\d,\d")
-_POINT = re.compile(r"\d\.\d")
+_POINT = re.compile(r"\.\d")
+_COUNT = re.compile(r"(\d{1,6})\s*/\s*(\d{1,6})")
+_ABOUT = re.compile(r"\\?(?:[~≈≃∼<>≤≥]|sim\b|approx\b)\s*\d")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ def parse_cell(text: str, mark: str = ".") -> list[CellScore]:
     plain = clean(text)
     if is_empty(plain):
         return []
+    _refuse_no_print(plain)
     found: list[CellScore] = []
     position = 0
     while position < len(plain):
@@ -74,7 +78,9 @@ def parse_cell(text: str, mark: str = ".") -> list[CellScore]:
             source for part in re.findall(r"\[([^\[\]]*)\]", match["sources"]) for source in split_marks(part)
         )
         written = number + match["percent"]
-        found.append(CellScore(number.replace(",", "."), written, bool(match["percent"]), uncertainty, sources))
+        digits = number.replace(",", ".")
+        digits = "0" + digits if digits.startswith(".") else digits
+        found.append(CellScore(digits, written, bool(match["percent"]), uncertainty, sources))
         position = match.end()
         if position == len(plain):
             break
@@ -83,6 +89,16 @@ def parse_cell(text: str, mark: str = ".") -> list[CellScore]:
             raise ScoreTextError(f"{_shown(plain[position:])} follows {number!r} without a separator")
         position = separator.end() if separator else position
     return found
+
+
+def _refuse_no_print(plain: str) -> None:
+    """Refuse a count such as 78/164, which is not the percentage 78, and a number that is only said to be about so."""
+    if count := _COUNT.fullmatch(plain):
+        raise ScoreTextError(
+            f"{plain!r} is a count or two scores: write what the source prints in percent, or {count[1]}, {count[2]}"
+        )
+    if _ABOUT.match(plain):
+        raise ScoreTextError(f"{_shown(plain)} is no printed score: it is a bound or an approximation")
 
 
 def _refuse_comma(number: str, uncertainty: str, mark: str) -> None:
@@ -154,3 +170,12 @@ def _small_unit(value: Decimal, sure: Sequence[int], small: Sequence[int]) -> st
     elif max(small) >= FRACTION_DECIMALS or (len(small) > 1 and max(small) == 2):
         return "fraction"
     raise ScoreTextError(f"'{value}' may be {value} % or a fraction of one: write {value}% or {value * 100}%")
+
+
+def in_percent(uncertainty: str, text: str, value: Printed) -> str:
+    """The ± of a number that stands as `text`, in percent: moved by two places where that is a fraction of one."""
+    try:
+        moved = "%" not in text and value.percent != Fraction(text.replace(",", "."))
+        return format(Decimal(uncertainty).scaleb(2), "f") if uncertainty and moved else uncertainty
+    except (ValueError, ArithmeticError):
+        return uncertainty

@@ -39,6 +39,10 @@ _STATED = frozenset(
         ),
     }
 )
+# Columns of numbers that stand beside scores and are none.
+_NO_SCORES = frozenset(
+    {"params", "parameters", "model_size", "size", "year", "rank", "no", "tokens", "context", "context_length"}
+)
 _METRIC = re.compile(r"\bpass\s*@\s*(\d+)\b", re.IGNORECASE)
 _SOURCE = re.compile(r"\[([^\[\]]+)\]|(\d{1,3})")
 
@@ -155,7 +159,7 @@ def _rest(
             stated[name.removeprefix(STATED_PREFIX)] = index
         elif plain in _STATED:
             stated[plain] = index
-        elif long_form:
+        elif long_form or re.sub(r"\(.*?\)|[#.]", "", plain).strip("_") in _NO_SCORES:
             unknown.append(index)
         elif name:
             values.append(value_column(index, name))

@@ -6,14 +6,12 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from fractions import Fraction
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
 from literature.arithmetic import whole
-from literature.cells import CellScore, decimal_mark, parse_cell, percentages, split_sources
+from literature.cells import CellScore, decimal_mark, in_percent, parse_cell, percentages, split_sources
 from literature.columns import Columns, ValueColumn, find_columns
 from literature.errors import ScoreTextError, TableError
 from literature.formats import read_any
@@ -92,12 +90,13 @@ def scores_of(opened: OpenedTable, *, mapping: Mapping[str, str] | None = None) 
     scores: list[ReportedScore] = []
     unread: list[Unread] = []
     for part in parts:
+        where = f"{shown}[{part.sheet}]" if isinstance(part, Grid) and part.sheet else shown
         if isinstance(part, Records):
             scores.extend(_with_stated(score, stated) for score in part.scores)
             unread.extend(Unread(*item) for item in part.unread)
             continue
         try:
-            found = scores_of_grid(part, shown, mapping=mapping, stated=stated)
+            found = scores_of_grid(part, where, mapping=mapping, stated=stated)
         except TableError as error:
             # One of several tables of a document: the others may still be readable.
             unread.append(Unread(error.place, " | ".join(cell.text for cell in part.header)[:200], error.problem))
@@ -177,6 +176,7 @@ def scores_of_grid(
         for index in columns.unknown
         if grid.header[index].text
     ]
+    unread += [Unread(*item) for item in grid.unread] + list(_nameless(grid, columns, file))
     rows = []
     for row in grid.rows:
         reason = _row_problem(row, grid, columns)
@@ -190,6 +190,15 @@ def scores_of_grid(
     ordered = [score for _, _, score in sorted(scores, key=lambda item: item[:2])]
     kept = tuple(_with_stated(score, stated or {}) for score in _without_twins(ordered, unread))
     return _checked(kept, unread, file)
+
+
+def _nameless(grid: Grid, columns: Columns, file: str) -> Iterable[Unread]:
+    """Columns that hold something under no header and are not read."""
+    read = {*columns.roles.values(), *columns.stated.values(), *(column.index for column in columns.values)}
+    for index, head in enumerate(grid.header):
+        first = next((row[index] for row in grid.rows if index < len(row) and row[index].text), None)
+        if index not in read and not head.text and first is not None:
+            yield Unread(_place(file, first), first.text[:200], "a column without a header, not read: name it")
 
 
 def _place(file: str, cell: Cell) -> str:
@@ -283,7 +292,7 @@ def _record(
             for axis, index in columns.stated.items()
             if index < len(row) and (text := _stated_text(axis, row[index].text))
         },
-        uncertainty=_in_percent(score, number) or _role(row, columns, "uncertainty"),
+        uncertainty=in_percent(score.uncertainty, score.written, number) or _role(row, columns, "uncertainty"),
         printed=_role(row, columns, "printed") or _own_form(score.written, number.text),
     )
 
@@ -291,13 +300,6 @@ def _record(
 def _own_form(written: str, text: str) -> str:
     """What the source printed, "" where it differs from `text` by no more than a percent sign."""
     return "" if written.removesuffix("%") == text.removesuffix("%") else written
-
-
-def _in_percent(score: CellScore, number: Printed) -> str:
-    """The ± of a number in percent: moved by two places where the number itself was a fraction of one."""
-    if not score.uncertainty or score.percent or number.percent == Fraction(score.text):
-        return score.uncertainty
-    return format(Decimal(score.uncertainty).scaleb(2), "f")
 
 
 def _without_twins(scores: Iterable[ReportedScore], unread: list[Unread]) -> list[ReportedScore]:

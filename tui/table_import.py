@@ -141,7 +141,7 @@ class TableImport:
         rows = tuple(
             tuple(row[index] for index in kept if index < len(row)) + row[len(grid.header) :] for row in grid.rows
         )
-        return Grid(header, rows), kept
+        return replace(grid, header=header, rows=rows), kept
 
     def _header(self, cell: Cell) -> Cell:
         role = self._chosen.get(cell.text.strip(), "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from pathlib import PurePath
@@ -53,13 +52,19 @@ def read_any(data: bytes, file: str) -> list[Grid | Records]:
 
 
 def _unzipped(data: bytes, file: str) -> bytes:
-    try:
+    """What a gzip file holds, all its members one after the other."""
+    found = b""
+    while data.startswith(b"\x1f\x8b"):
         stream = zlib.decompressobj(wbits=31)
-        found = stream.decompress(data, MOST_BYTES)
-        if stream.unconsumed_tail:
+        try:
+            found += stream.decompress(data, MOST_BYTES - len(found) + 1)
+        except zlib.error as error:
+            raise TableError(f"broken gzip ({error})", file=file, remedy="fetch it again") from None
+        if len(found) > MOST_BYTES:
             raise TableError(
                 "unpacks to more than 512 MiB", file=file, expected="a table", remedy="unpack and filter it first"
             )
-        return found
-    except (zlib.error, gzip.BadGzipFile, EOFError) as error:
-        raise TableError(f"broken gzip ({error})", file=file, remedy="fetch it again") from None
+        if not stream.eof:
+            raise TableError("the gzip ends in the middle", file=file, remedy="fetch it again")
+        data = stream.unused_data
+    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from literature.errors import TableError
 from literature.formats.grid import Records
-from literature.formats.rows import Entry, to_records
+from literature.formats.rows import Entry, Skipped, to_records
 
 
 def read_card(text: str, file: str) -> Records:
@@ -20,12 +20,15 @@ def read_card(text: str, file: str) -> Records:
     return to_records([*_index(data.get("model-index"), file), *_alignment(data, file)])
 
 
-def _alignment(data: dict[str, Any], file: str) -> Iterator[Entry]:
+def _alignment(data: dict[str, Any], file: str) -> Iterator[Entry | Skipped]:
     """sieval alignment card: {reference: {source, title}, reference_scores: {model: {task: score}}}."""
     source = (_text(data, "reference", "source") or _text(data, "reference", "title")).replace(";", ",")
     scores = data.get("reference_scores")
     for model, tasks in scores.items() if isinstance(scores, dict) else ():
-        for task, value in tasks.items() if isinstance(tasks, dict) else ():
+        if not isinstance(tasks, dict):
+            yield Skipped(f"{file}:reference_scores", f"{model}: {tasks}", "no task with a score under this model")
+            continue
+        for task, value in tasks.items():
             place, note = f"{file}:reference_scores", {"note": _text(data, "reference", "title")}
             # The card does not say which metric its numbers are of.
             yield Entry(str(model), str(task), "score", _scalar(value), place, (source,) if source else (), note)
@@ -40,15 +43,20 @@ def read_yaml(text: str, file: str) -> Records:
     data = _load(text, file, "a list of results")
     if isinstance(data, dict):
         return to_records(_index(data.get("model-index"), file))
+    return to_records(_results(data if isinstance(data, list) else [], file))
+
+
+def _results(data: list[Any], file: str) -> Iterator[Entry | Skipped]:
+    """`.eval_results`: one dataset and value each; the metric is not named there and taken as pass@1."""
     model = _model_of(file)
-    return to_records(
-        Entry(
+    for number, entry in enumerate(data, start=1):
+        if not _text(entry, "value"):
+            yield Skipped(f"{file}:{number}", str(entry), "no single value")
+            continue
+        yield Entry(
             model, _text(entry, "dataset", "task_id") or _text(entry, "dataset", "id"), "pass@1", _text(entry, "value"),
             f"{file}:{number}", _sources(entry), {"note": _text(entry, "notes"), "date": _text(entry, "date")},
-        )
-        for number, entry in enumerate(data if isinstance(data, list) else (), start=1)
-        if _text(entry, "value")
-    )  # fmt: skip
+        )  # fmt: skip
 
 
 def _load(text: str, file: str, expected: str) -> Any:
@@ -69,12 +77,14 @@ def _load(text: str, file: str, expected: str) -> Any:
         raise TableError("YAML nested too deeply", file=file, expected=expected) from None
 
 
-def _index(index: Any, file: str) -> Iterator[Entry]:
+def _index(index: Any, file: str) -> Iterator[Entry | Skipped]:
     for model in index if isinstance(index, list) else ():
         for result in _list(model, "results"):
             for metric in _list(result, "metrics"):
                 value = _text(metric, "value")
-                if value:
+                if not value:
+                    yield Skipped(f"{file}:model-index", f"{_text(model, 'name')}: {metric}", "no single value")
+                else:
                     name = _text(metric, "name") or _text(metric, "type")
                     dataset = _text(result, "dataset", "name") or _text(result, "dataset", "type")
                     stated = {"revision": _text(result, "dataset", "revision")}

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from literature.formats.rows import Entry
+from literature.formats.rows import Entry, Skipped
 from literature.records import ReportedScore
 
 SCHEMA = "0.3.0"
@@ -28,14 +28,17 @@ _NUMBER = re.compile(r'"\\u0001([0-9.]+)"')
 
 def is_record(data: Any) -> bool:
     """True for an aggregate record."""
-    return isinstance(data, dict) and "evaluation_results" in data and "model_info" in data
+    return isinstance(data, dict) and isinstance(data.get("evaluation_results"), list) and "model_info" in data
 
 
-def entries(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
+def entries(data: Mapping[str, Any], file: str) -> Iterator[Entry | Skipped]:
     """One entry an evaluation result, with its generation arguments as stated."""
     info, meta, library = _dict(data, "model_info"), _dict(data, "source_metadata"), _dict(data, "eval_library")
     source = str(meta.get("source_organization_name") or meta.get("source_name") or "").replace(";", ",")
     for number, result in enumerate(data["evaluation_results"], start=1):
+        if not isinstance(result, dict):
+            yield Skipped(f"{file}:{number}", str(result), "an object with evaluation_name and score_details is needed")
+            continue
         details, config = _dict(result, "score_details"), _dict(result, "metric_config")
         more = _dict(result, "generation_config", "additional_details")
         model, benchmark = str(info.get("name") or info.get("id") or ""), str(result.get("evaluation_name", ""))

@@ -20,10 +20,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A header row and the rows below it, as cells."""
+    """A header row and the rows below it, as cells; `sheet` names the part of a file where lines begin anew.
+
+    `unread` is what of the file is no row: (place, text, reason).
+    """
 
     header: tuple[Cell, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    sheet: str = ""
+    unread: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ def decode(data: bytes, file: str) -> str:
     """The text of a file: UTF-8, or UTF-16 with its mark; `TableError` names the first byte that is neither."""
     if not data.strip():
         raise TableError("the file is empty", file=file, expected="a header line and rows", remedy="check the path")
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        raise TableError("UTF-32 text", file=file, expected="UTF-8 or UTF-16", remedy="save the table as UTF-8")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
             return data.decode("utf-16")
@@ -71,3 +78,12 @@ def as_grid(rows: Sequence[Sequence[Cell]], file: str) -> Grid:
         line = filled[0][0].line
         raise TableError("a header but no row", file=file, line=line, expected="one row a score", remedy="add the rows")
     return Grid(filled[0], tuple(filled[1:]))
+
+
+def joined_header(rows: Sequence[Sequence[Cell]]) -> tuple[Cell, ...]:
+    """One header from its rows: the distinct texts of a column from top to bottom, at the place of the first row."""
+    columns = []
+    for column in range(max(map(len, rows))):
+        texts = dict.fromkeys(row[column].text for row in rows if column < len(row) and row[column].text)
+        columns.append(Cell(" ".join(texts), next((row[0].line for row in rows if row), 1), column + 1))
+    return tuple(columns)

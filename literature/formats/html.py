@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 from literature.errors import TableError
-from literature.formats.grid import Cell, Grid
+from literature.formats.grid import Cell, Grid, joined_header
 
 MOST_SPAN = 200
+_DEVIATION_OR_CITATION = re.compile(r"(?:±|\+/-|\+-)[^<>]*|(?:\[[^\[\]]*\]\s*)+")
 
 
 class _Tables(HTMLParser):
@@ -20,6 +22,7 @@ class _Tables(HTMLParser):
         self._cell: tuple[int, bool, int, int] | None = None
         self._text: list[str] = []
         self._skip = 0
+        self._raised: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "table":
@@ -42,13 +45,16 @@ class _Tables(HTMLParser):
             self._close_cell()
         elif tag in ("sup", "sub", "script", "style"):
             self._skip = max(0, self._skip - 1)
+            if not self._skip:
+                self._text.append(raised_text("".join(self._raised)))
+                self._raised = []
         elif tag == "table" and self._open:
             self._close_cell()
             self.tables.append(self._open.pop())
 
     def handle_data(self, data: str) -> None:
-        if self._cell is not None and not self._skip:
-            self._text.append(data)
+        if self._cell is not None:
+            (self._raised if self._skip else self._text).append(data)
 
     def _close_cell(self) -> None:
         if self._cell is not None and self._open:
@@ -56,7 +62,12 @@ class _Tables(HTMLParser):
                 self._open[-1].append([])
             line, header, rows, columns = self._cell
             self._open[-1][-1].append((" ".join("".join(self._text).split()), line, header, rows, columns))
-        self._cell, self._text, self._skip = None, [], 0
+        self._cell, self._text, self._raised, self._skip = None, [], [], 0
+
+
+def raised_text(text: str) -> str:
+    """What of a raised or lowered text belongs to a score: a deviation or a citation; "" for a footnote mark."""
+    return f" {text.strip()}" if _DEVIATION_OR_CITATION.fullmatch(text.strip()) else ""
 
 
 def _span(text: str | None) -> int:
@@ -95,14 +106,9 @@ def _grid(table: list[list[tuple[str, int, bool, int, int]]]) -> Grid | None:
     heads = max(1, heads)
     if len(rows) <= heads:
         return None
-    width = max(len(row) for row in rows[:heads])
-    if width == 0:
+    if not any(rows[:heads]):
         return None
-    header = []
-    for column in range(width):
-        texts = dict.fromkeys(row[column].text for row in rows[:heads] if column < len(row) and row[column].text)
-        header.append(Cell(" ".join(texts), rows[0][0].line if rows[0] else 1, column + 1))
-    return Grid(tuple(header), tuple(tuple(row) for row in rows[heads:] if row))
+    return Grid(joined_header(rows[:heads]), tuple(tuple(row) for row in rows[heads:] if row))
 
 
 def _spread(table: list[list[tuple[str, int, bool, int, int]]]) -> list[list[Cell]]:

@@ -9,9 +9,15 @@ from dataclasses import dataclass
 
 from literature.cells import LONGEST
 from literature.errors import TableError
-from literature.formats.grid import Cell, Grid
+from literature.formats.grid import Cell, Grid, joined_header
 
-_BEGIN = re.compile(r"\\begin\{(tabular[xy*]?|longtable|tblr|supertabular|array)\}")
+_ENVIRONMENTS = r"tabular[xy*]?|longtable|tblr|supertabular|array"
+_BEGIN = re.compile(rf"\\begin\{{({_ENVIRONMENTS})\}}")
+_NESTING = re.compile(
+    rf"[{{}}&]|\\\\(?:\s*\[[^\]]*\])?|(?P<begin>\\begin\{{(?:{_ENVIRONMENTS})\}})|(?P<end>\\end\{{(?:{_ENVIRONMENTS})\}})"
+)
+_NOT_NEWLINE = re.compile(r"[^\n]")
+_COLUMNS = re.compile(r"\s*(?:\[[^\]]*\])?\{(?:[^{}]|\{[^{}]*\})*\}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]*")
 _RULE = re.compile(
     r"\\(?:toprule|bottomrule|hline|cmidrule|cline|specialrule|addlinespace|endfirsthead|endhead|endfoot|endlastfoot|"
@@ -20,9 +26,13 @@ _RULE = re.compile(
 _MID = re.compile(r"\\midrule(?:\[[^\]]*\])?")
 _ROW = re.compile(r"\\\\(?:\s*\[[^\]]*\])?|\\tabularnewline\b")
 _RAISED = re.compile(
-    r"\\(?:footnotemark|footnote|textsuperscript|tnote|thanks)(?:\[[^\]]*\])?(?:\{[^{}]*\})?|\^\{[^{}]*\}|\^\\?\w+|\^[*]|"
+    r"\\(?:footnotemark|footnote|textsuperscript|tnote|thanks)(?:\[[^\]]*\])?(?:\{(?:[^{}]|\{[^{}]*\})*\})?|"
+    r"\^\{[^{}]*\}|\^\\?\w+|\^[*]|"
     r"\\(?:dag|ddag|dagger|ddagger|ast|star)\b"
 )
+# What is raised or lowered is a mark, but for a deviation or a citation.
+_SPREAD = re.compile(r"[_^]\s*\{((?:\\[a-zA-Z]+\s*)*\\pm(?![a-zA-Z])[^{}]*)\}")
+_RAISED_CITE = re.compile(r"(?:\\textsuperscript|\^)\s*\{\s*(\[[^\[\]{}]*\])\s*\}")
 _CITE = re.compile(r"~?\\(?:cite\w*|parencite|textcite)\*?(?:\[[^\]]*\])*\{([^{}]*)\}")
 _DROP_ARGUMENT = re.compile(
     r"\\(?:cellcolor|rowcolor|color|vspace|hspace|label|phantom|hphantom)\*?(?:\[[^\]]*\])?\{[^{}]*\}"
@@ -31,7 +41,7 @@ _KEEP_ARGUMENT = re.compile(r"\\[a-zA-Z]+\*?(?:\[[^\]]*\])?\{([^{}]*)\}")
 _TWO_ARGUMENTS = re.compile(r"\\(?:textcolor|colorbox|resizebox|scalebox|href)\*?(?:\[[^\]]*\])?\{[^{}]*\}\{([^{}]*)\}")
 _MULTICOLUMN = re.compile(r"\\multicolumn\s*\{\s*(\d{1,3})\s*\}\s*\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}\s*")
 _MULTIROW = re.compile(
-    r"\\multirow(?:\[[^\]]*\])?\s*\{\s*-?(\d{1,3})\s*\}(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|\*)\s*(?:\[[^\]]*\])?"
+    r"\\multirow(?:\[[^\]]*\])?\s*\{\s*(-?\d{1,3})\s*\}(?:\[[^\]]*\])?\s*(?:\{[^{}]*\}|\*)\s*(?:\[[^\]]*\])?"
 )
 _SYMBOLS = (
     (r"\pm", "±"), (r"\textpm", "±"),
@@ -58,7 +68,7 @@ class _Raw:
 
 def read(text: str, file: str) -> list[Grid]:
     """Every table environment with a header and a row; `TableError` when there is none."""
-    text = _COMMENT.sub("", _LITERAL.sub(_hide, text))
+    text = _flattened(_COMMENT.sub("", _LITERAL.sub(_hide, text)))
     newlines = [match.start() for match in re.finditer("\n", text)]
     found = []
     for begin in _BEGIN.finditer(text):
@@ -75,6 +85,32 @@ def read(text: str, file: str) -> list[Grid]:
     if not found:
         raise TableError("no tabular with rows", file=file, expected="\\begin{tabular}", remedy="check the file")
     return found
+
+
+def _flattened(text: str) -> str:
+    """The text with rows inside a cell (`\\makecell`, a tabular in a tabular) made spaces of equal length."""
+    parts: list[str] = []
+    position, inside, depth = 0, 0, 0
+    for found in _NESTING.finditer(text):
+        if found.start() < position:
+            continue
+        token, end = found[0], found.end()
+        if token in "{}":
+            depth += 1 if token == "{" else -1
+        elif found["begin"]:
+            inside += 1
+            if inside == 1:
+                # What is open around the table says nothing of its cells.
+                depth = 0
+            elif columns := _COLUMNS.match(text, end):
+                end = columns.end()
+        elif found["end"]:
+            inside = max(0, inside - 1)
+        within = inside > 1 or (inside == 1 and (depth > 0 or found["end"] is not None))
+        blank = within and token not in "{}"
+        parts += [text[position : found.start()], _NOT_NEWLINE.sub(" ", text[found.start() : end]) if blank else token]
+        position = end
+    return "".join([*parts, text[position:]])
 
 
 def _hide(found: re.Match[str]) -> str:
@@ -138,7 +174,8 @@ def _grid(text: str, newlines: list[int], start: int, end: int) -> Grid | None:
     if not rows:
         return None
     filled = _fill_down([*head, *rows])
-    return Grid(_merged(filled[: len(head)]), tuple(_numbered(row) for row in filled[len(head) :]))
+    numbered = [_numbered(row) for row in filled]
+    return Grid(joined_header(numbered[: len(head)]), tuple(numbered[len(head) :]))
 
 
 def _split(text: str, newlines: list[int], start: int, stop: int) -> list[_Raw]:
@@ -161,7 +198,7 @@ def _split(text: str, newlines: list[int], start: int, stop: int) -> list[_Raw]:
 
 
 def _fill_down(rows: list[list[_Raw]]) -> list[list[_Raw]]:
-    """Repeat a \\multirow cell in the rows that it spans, where they leave its place blank."""
+    """Repeat a \\multirow cell in the rows that it spans, below or above, where they leave its place blank."""
     pending: dict[int, tuple[_Raw, int]] = {}
     filled = []
     for row in rows:
@@ -172,21 +209,15 @@ def _fill_down(rows: list[list[_Raw]]) -> list[list[_Raw]]:
             pending[column] = (cell, left - 1)
             if left <= 1:
                 del pending[column]
+        filled.append(row)
         for column, cell in enumerate(row):
             if cell.rows > 1:
                 pending[column] = (cell, cell.rows - 1)
-        filled.append(row)
+            # A negative number spans the rows above.
+            for above in filled[cell.rows : -1] if cell.rows < -1 else ():
+                if column < len(above) and not above[column].text:
+                    above[column] = _Raw(cell.text, above[column].line)
     return filled
-
-
-def _merged(head: list[list[_Raw]]) -> tuple[Cell, ...]:
-    """One header from its rows: the distinct texts of a column, from top to bottom."""
-    width = max(map(len, head))
-    cells = []
-    for column in range(width):
-        texts = dict.fromkeys(row[column].text for row in head if column < len(row) and row[column].text)
-        cells.append(Cell(" ".join(texts), head[0][0].line, column + 1))
-    return tuple(cells)
 
 
 def _numbered(row: list[_Raw]) -> tuple[Cell, ...]:
@@ -197,7 +228,8 @@ def plain(text: str) -> str:
     """A cell's text: citations as [key], emphasis undone, raised marks dropped; left alone when too long for scores."""
     if len(text) > LONGEST:
         return text
-    text = _RAISED.sub("", _CITE.sub(r" [\1]", text))
+    text = _RAISED_CITE.sub(r" \1", _SPREAD.sub(r" \1", _CITE.sub(r" [\1]", text)))
+    text = _RAISED.sub("", text)
     text = _DROP_ARGUMENT.sub("", text)
     for _ in range(6):
         shorter = _KEEP_ARGUMENT.sub(r"\1", _TWO_ARGUMENTS.sub(r"\1", text))

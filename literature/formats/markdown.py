@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from literature.cells import LONGEST
 from literature.errors import TableError
 from literature.formats.grid import Cell, Grid
+from literature.formats.html import raised_text
 
 _SEPARATOR = re.compile(r"\|?+\s*+:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+\|?")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()\s]*(?:\([^()]*\)[^()]*)*\)")
@@ -50,7 +51,7 @@ def plain(text: str) -> str:
     """A cell without emphasis, links (text stays), raised marks and tags; as it is when too long for scores."""
     if len(text) > LONGEST:
         return text
-    text = _BREAK.sub(", ", _RAISED.sub("", text))
+    text = _BREAK.sub(", ", _RAISED.sub(lambda found: raised_text(_TAG.sub("", found[0])), text))
     text = _LINK.sub(r"\1", text)
     for _ in range(3):
         text = _EMPHASIS.sub(r"\2", text)

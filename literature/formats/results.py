@@ -11,12 +11,13 @@ from typing import Any
 from literature.errors import TableError
 from literature.formats import every_eval_ever
 from literature.formats.grid import Cell, Grid, Records
-from literature.formats.rows import Entry, to_records
+from literature.formats.rows import Entry, Skipped, to_records
 
 _CODE = re.compile(
     r"humaneval|mbpp|multipl-?e|livecodebench|apps\b|ds-?1000|codecontests|bigcodebench|codexglue", re.IGNORECASE
 )
 _PASS = re.compile(r"pass@\d+", re.IGNORECASE)
+_PASS_WORDS = re.compile(r"pass_at_(\d+)", re.IGNORECASE)
 
 
 def read(text: str, file: str) -> Grid | Records:
@@ -43,8 +44,10 @@ def read(text: str, file: str) -> Grid | Records:
         if isinstance(data.get("config"), dict):
             return to_records(_bigcode(data, file))
         if any(isinstance(value, list) for value in data.values()):
-            rows = next(value for value in data.values() if isinstance(value, list))
-            return _plain_rows(rows, file)
+            lists = [value for value in data.values() if isinstance(value, list)]
+            return _plain_rows(
+                next((one for one in lists if any(isinstance(row, dict) for row in one)), lists[0]), file
+            )
         if any(_PASS.fullmatch(key) for key in data):
             return to_records(_flat(data, file))
     raise TableError(
@@ -87,16 +90,21 @@ def _malformed(error: json.JSONDecodeError, file: str, line: int) -> TableError:
 
 def _plain_rows(rows: list[Any], file: str) -> Grid:
     """A list of objects as a table: keys are the header, in order of appearance."""
-    objects = [row for row in rows if isinstance(row, dict)]
+    objects = [(number, row) for number, row in enumerate(rows, start=1) if isinstance(row, dict)]
     if not objects:
         raise TableError("a list without objects", file=file, line=1, column=1, expected='{"model": ..., "value": ...}')
-    keys = list(dict.fromkeys(key for row in objects for key in row))
+    keys = list(dict.fromkeys(key for _, row in objects for key in row))
     header = tuple(Cell(key, 1, column) for column, key in enumerate(keys, start=1))
     return Grid(
         header,
         tuple(
             tuple(Cell(_scalar(row.get(key)), number, column) for column, key in enumerate(keys, start=1))
-            for number, row in enumerate(objects, start=1)
+            for number, row in objects
+        ),
+        unread=tuple(
+            (f"{file}:{number}", str(row)[:200], "no object with model and value")
+            for number, row in enumerate(rows, start=1)
+            if not isinstance(row, dict)
         ),
     )
 
@@ -127,7 +135,11 @@ def _stem(file: str) -> str:
     return name or PurePath(file).stem
 
 
-def _bigcode(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
+def _other_metric(place: str, name: str, value: Any) -> Skipped:
+    return Skipped(place, f"{name}: {value}", "no pass@k")
+
+
+def _bigcode(data: Mapping[str, Any], file: str) -> Iterator[Entry | Skipped]:
     """bigcode-evaluation-harness: {task: {pass@1: x}, config: {...}}; fractions of one."""
     config = _dict(data, "config")
     stated = _texts(
@@ -148,6 +160,8 @@ def _bigcode(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
             if _PASS.fullmatch(metric):
                 model = str(config.get("model", _stem(file)))
                 yield Entry(model, task, metric, str(value), f"{file}:{task}", (), stated, "fraction")
+            else:
+                yield _other_metric(f"{file}:{task}", metric, value)
 
 
 def _leaderboard(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
@@ -159,22 +173,29 @@ def _leaderboard(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
                 yield Entry(model, str(result.get("task", "")), metric, str(value), f"{file}:{result.get('task', '')}")
 
 
-def _lm_eval(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
+def _lm_eval(data: Mapping[str, Any], file: str) -> Iterator[Entry | Skipped]:
     """lm-evaluation-harness: {results: {task: {"metric,filter": x}}}; fractions of one."""
     config = _dict(data, "config")
     stated = {
         "harness": "lm-evaluation-harness",
         **_texts(config, {"model_dtype": "precision", "model_revision": "revision"}),
     }
-    model = str(data.get("model_name") or data.get("model_source") or config.get("model") or _stem(file))
+    # `model` there is the kind of loader ("hf"); the weights stand among its arguments.
+    loaded = re.search(r"(?:^|,)pretrained=([^,]+)", str(config.get("model_args", "")))
+    model = str(data.get("model_name") or (loaded[1] if loaded else "") or config.get("model") or _stem(file))
     for task, metrics in data["results"].items():
         for name, value in metrics.items() if isinstance(metrics, dict) else ():
             metric, _, chosen = name.partition(",")
-            if _PASS.fullmatch(metric) or metric == "acc":
+            if name == "alias" or metric.endswith("_stderr"):
+                continue
+            spelled = _PASS_WORDS.sub(r"pass@\1", metric)
+            if _PASS.fullmatch(spelled) or metric == "acc":
                 error = str(metrics.get(f"{metric}_stderr,{chosen}", ""))
                 more = {**stated, **({"filter": chosen} if chosen and chosen != "none" else {})}
                 known = "" if error in ("", "N/A") else error
-                yield Entry(model, task, metric, str(value), f"{file}:{task}", (), more, "fraction", known)
+                yield Entry(model, task, spelled, str(value), f"{file}:{task}", (), more, "fraction", known)
+            else:
+                yield _other_metric(f"{file}:{task}", name, value)
 
 
 def _evalplus(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
@@ -196,17 +217,20 @@ def _flat(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
             yield Entry(str(data.get("model", _stem(file))), benchmark, metric, str(value), f"{file}:{metric}")
 
 
-def _papers_with_code(data: list[Any], file: str) -> Iterator[Entry]:
+def _papers_with_code(data: list[Any], file: str) -> Iterator[Entry | Skipped]:
     """Papers with Code dump: task -> datasets -> rows; code benchmarks only, subtasks included."""
     for task in data:
         if not isinstance(task, dict):
             continue
         yield from _papers_with_code(task.get("subtasks") or [], file)
         for dataset in task.get("datasets") or []:
-            name = str(dataset.get("dataset", ""))
+            name = str(dataset.get("dataset", "")) if isinstance(dataset, dict) else ""
             if not _CODE.search(name):
                 continue
             for number, row in enumerate(_dict(dataset, "sota").get("rows") or [], start=1):
+                if not isinstance(row, dict):
+                    yield Skipped(f"{file}:{name}:{number}", str(row), "no row with model_name and metrics")
+                    continue
                 paper = str(row.get("paper_title") or row.get("paper_url") or "").replace(";", ",").strip()
                 for metric, value in _dict(row, "metrics").items():
                     place = f"{file}:{name}:{number}"

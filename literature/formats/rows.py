@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from literature.cells import parse_cell, percentages
+from literature.cells import in_percent, parse_cell, percentages
 from literature.errors import ScoreTextError
 from literature.formats.grid import Records
 from literature.records import ReportedScore
@@ -32,13 +33,26 @@ class Entry:
     printed: str | None = None
 
 
-def to_records(entries: Iterable[Entry]) -> Records:
+class Skipped(NamedTuple):
+    """What of a structured file gives no score: its place, its text, and why."""
+
+    place: str
+    text: str
+    reason: str
+
+
+def to_records(entries: Iterable[Entry | Skipped]) -> Records:
     """Records of the entries; those of one benchmark, metric and unit are read like one column of a table."""
     columns: dict[tuple[str, str, str], list[tuple[int, Entry]]] = {}
-    for index, entry in enumerate(entries):
-        columns.setdefault((entry.benchmark, entry.metric, entry.unit), []).append((index, entry))
     scores: list[tuple[int, ReportedScore]] = []
     unread: list[tuple[str, str, str]] = []
+    for index, entry in enumerate(entries):
+        if isinstance(entry, Skipped):
+            unread.append((entry.place, entry.text[:200], entry.reason))
+        elif not entry.model:
+            unread.append((entry.place, entry.text[:200], "no model named"))
+        else:
+            columns.setdefault((entry.benchmark, entry.metric, entry.unit), []).append((index, entry))
     for (_, _, unit), column in columns.items():
         kept = []
         for index, entry in column:
@@ -62,5 +76,6 @@ def _record(entry: Entry, number: Printed) -> ReportedScore:
     form = (entry.text if own != number.text.removesuffix("%") else "") if entry.printed is None else entry.printed
     return ReportedScore(
         entry.model, entry.benchmark, entry.metric, number.text, entry.sources, entry.introduced_by, entry.place,
-        {axis: value for axis, value in entry.stated.items() if value}, entry.uncertainty, form,
+        {axis: value for axis, value in entry.stated.items() if value},
+        in_percent(entry.uncertainty, entry.text, number), form,
     )  # fmt: skip

@@ -6,12 +6,15 @@ import importlib
 import io
 import re
 import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from literature.errors import TableError
-from literature.formats.grid import Cell, Grid
+from literature.formats.grid import Cell, Grid, joined_header
 
+_FORMULA = re.compile(rb"<f[ />]")
 _FORMAT = re.compile(r"[#0,]*0(?:\.(0+))?(%?)")
 
 
@@ -25,22 +28,55 @@ def read(data: bytes, file: str) -> list[Grid]:
         ) from None
     try:
         book = openpyxl.load_workbook(io.BytesIO(data), data_only=True)
-    except (openpyxl.utils.exceptions.InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        formulas = openpyxl.load_workbook(io.BytesIO(data)) if _has_formulas(data) else None
+    except Exception as error:
+        # openpyxl lets through whatever zip, XML and its own classes raise at a broken file.
         raise TableError(
-            f"no readable workbook ({error})", file=file, expected="an XLSX file", remedy="save it as CSV"
-        ) from None
-    found = []
-    for sheet in book.worksheets:
-        rows = [
-            tuple(Cell(shown(cell.value, cell.number_format), cell.row, cell.column) for cell in row)
-            for row in sheet.iter_rows()
-        ]
-        filled = [row for row in rows if any(cell.text for cell in row)]
-        if len(filled) > 1:
-            found.append(Grid(filled[0], tuple(filled[1:])))
+            f"no readable workbook ({type(error).__name__}: {error})", file=file, expected="an XLSX file",
+            remedy="save it as CSV",
+        ) from error  # fmt: skip
+    sheets = [(sheet.title, _grid(sheet, formulas)) for sheet in book.worksheets]
+    found = [(title, grid) for title, grid in sheets if grid is not None]
     if not found:
         raise TableError("no sheet with a header and a row", file=file, expected="one row a score")
-    return found
+    return [replace(grid, sheet=title if len(found) > 1 else "") for title, grid in found]
+
+
+def _has_formulas(data: bytes) -> bool:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
+        return any(_FORMULA.search(archive.read(name)) for name in sheets)
+
+
+def _grid(sheet: Any, formulas: Any) -> Grid | None:
+    """The rows of a sheet that hold something, merged cells filled; None without a header and a row."""
+    merged = list(sheet.merged_cells.ranges)
+    owner = {place: (area.min_row, area.min_col) for area in merged for place in area.cells}
+    rows = []
+    for cells in sheet.iter_rows():
+        row = []
+        for cell in cells:
+            line, column = owner.get((cell.row, cell.column), (cell.row, cell.column))
+            source = sheet.cell(line, column)
+            text = shown(source.value, source.number_format)
+            if not text and formulas is not None:
+                # Nothing has calculated it yet: the formula itself says where, and is no score.
+                text = shown(formulas[sheet.title].cell(line, column).value, "General")
+            row.append(Cell(text, cell.row, cell.column))
+        if any(cell.text for cell in row):
+            rows.append(tuple(row))
+    if not rows:
+        return None
+    last = _last_of_header(rows[0][0].line, merged)
+    header, below = [row for row in rows if row[0].line <= last], [row for row in rows if row[0].line > last]
+    return Grid(joined_header(header), tuple(below)) if below else None
+
+
+def _last_of_header(first: int, merged: Sequence[Any]) -> int:
+    """The last line of the header: where its merged cells end, or one below where one of them spans columns only."""
+    areas = [area for area in merged if area.min_row == first]
+    wide = any(area.max_col > area.min_col and area.max_row == first for area in areas)
+    return int(max([first + wide, *(area.max_row for area in areas)]))
 
 
 def shown(value: Any, number_format: str) -> str:

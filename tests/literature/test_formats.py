@@ -109,7 +109,7 @@ def test_lm_eval_and_evalplus_and_leaderboards(tmp_path: Path) -> None:
                "pass@1_stderr,create_test": 0.039}}, "config": {"model": "hf", "model_dtype": "bf16"},
                "model_name": "qwen"}  # fmt: skip
     (score,) = read(tmp_path, "results_x.json", json.dumps(lm_eval)).scores
-    assert (score.model, score.value, score.uncertainty) == ("qwen", "51.21951219512195", "0.039")
+    assert (score.model, score.value, score.uncertainty) == ("qwen", "51.21951219512195", "3.9")
     assert score.stated == {"harness": "lm-evaluation-harness", "precision": "bf16", "filter": "create_test"}
     evalplus = {"eval": {}, "pass_at_k": {"base": {"pass@1": 0.5}, "plus": {"pass@1": 0.25}}}
     found = read(tmp_path, "llama_temp_0.0.eval_results.json", json.dumps(evalplus))
