@@ -41,7 +41,7 @@ def run(tmp_path_factory):
         patch.setenv("SCORETRACE_HOME", str(folder))
         session = LocalSession(folder / "store.sqlite")
         session.start(Study("three", grid, (ModelChoice("small", SPEC),), data=str(data)))
-        end = time.monotonic() + 240
+        end = time.monotonic() + 1200
         while session.status().state in LIVE:
             assert time.monotonic() < end
             time.sleep(0.05)

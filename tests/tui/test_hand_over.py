@@ -34,8 +34,9 @@ def tmux(tmp_path, monkeypatch):
         pytest.skip("tmux is not installed")
     socket = tmp_path / "tmux"
     command = ["tmux", "-S", str(socket), "-f", "/dev/null"]
-    subprocess.run([*command, "new-session", "-d", "-x", "80", "-y", "24", "sleep 60"], check=True)
+    subprocess.run([*command, "new-session", "-d", "-x", "80", "-y", "24", "sleep 3600"], check=True)
     monkeypatch.setenv("TMUX", f"{socket},1,0")
+    monkeypatch.setattr("tui.hand_over.TMUX_SECONDS", 300.0)
     yield command
     subprocess.run([*command, "kill-server"], check=False)
 

@@ -31,7 +31,7 @@ class Terminal:
         self._run("set-option", "-g", "escape-time", "0")
 
     def _run(self, *arguments: str) -> str:
-        done = subprocess.run([*self._tmux, *arguments], capture_output=True, text=True, timeout=20)
+        done = subprocess.run([*self._tmux, *arguments], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -43,7 +43,7 @@ class Terminal:
         """Press keys, by tmux's names."""
         self._run("send-keys", *keys)
 
-    def until(self, *texts: str, seconds: float = 60.0) -> str:
+    def until(self, *texts: str, seconds: float = 300.0) -> str:
         """Wait until all texts are shown; the screen."""
         end = time.monotonic() + seconds
         while True:
@@ -57,14 +57,14 @@ class Terminal:
 
     def until_gone(self, text: str) -> None:
         """Wait until a text is shown no more: what follows an escape too closely would be another key."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while text in self.screen():
             assert time.monotonic() < end, f"{text!r} does not go"
             time.sleep(0.05)
 
     def close(self) -> None:
         """End the server, and with it whatever runs in it."""
-        subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=20)
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=120)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     command = shlex.join(
         ["env", f"SCORETRACE_HOME={home}", "LC_ALL=C.UTF-8", sys.executable, str(PLAYER), "app", "--speed", "1500"]
     )
-    found = Terminal(f"scoretrace-{os.getpid()}", f"{command}; echo exit status $?; exec sleep 60")
+    found = Terminal(f"scoretrace-{os.getpid()}", f"{command}; echo exit status $?; exec sleep 3600")
     yield found
     found.close()
 

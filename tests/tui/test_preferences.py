@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -75,10 +76,12 @@ def test_two_commands_may_change_places():
 
 def test_a_wrong_file_is_said_before_the_terminal_is_taken_over():
     """`scoretrace` in a terminal: one line on standard error, exit 2."""
+    if shutil.which("script") is None:
+        pytest.skip("script, which gives a command a terminal, is not installed")
     written('[keys]\n"Run: stp" = "x"')
     done = subprocess.run(
         ["script", "-qec", f"{sys.executable} -P -m tui 2>&1", "/dev/null"],
-        capture_output=True, text=True, env={**os.environ}, timeout=60,
+        capture_output=True, text=True, env={**os.environ}, timeout=300,
     )  # fmt: skip
     assert done.returncode == 2
     assert "scoretrace: " in done.stdout and "did you mean 'Run: stop'?" in done.stdout

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 from app_kit import FakeSession, drawn, key_of, make_study, script, settled, shown, typed, until_shown
 
@@ -111,13 +114,19 @@ async def test_filtering_problems_by_outcome():
 
 async def at_view(pilot, name):
     """Open the first problem and go round to a view."""
+
+    def views():
+        return re.findall(r"\[\w+\]", shown(pilot.app))
+
     await at_problems(pilot)
     await pilot.press("enter")
+    await settled(pilot, lambda: isinstance(pilot.app.screen, ProblemScreen) and views(), "the problem")
     for _ in range(8):
-        if f"[{name}]" in shown(pilot.app):
+        before = views()
+        if f"[{name}]" in before:
             return
         await pilot.press("l")
-        await pilot.pause()
+        await settled(pilot, lambda before=before: views() not in ([], before), "the next view")
     raise AssertionError(f"no view {name}:\n{shown(pilot.app)}")
 
 
@@ -210,7 +219,7 @@ async def test_a_sample_is_run_again_beside_the_screen():
     def again(configuration, task_id, sample):
         wait.append((task_id, sample))
         while len(wait) < 2:
-            pass
+            time.sleep(0.01)
         return found
 
     app = opened(again=again)

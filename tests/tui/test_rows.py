@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from app_kit import settled
 from textual.app import App, ComposeResult
 
@@ -68,11 +66,10 @@ async def test_only_rows_in_view_are_painted():
         rows = app.query_one(RowList)
         await settled(pilot, lambda: rows.key == "row 99999", "the last row")
         app.painted.clear()
-        begin = time.perf_counter()
         rows.touch(["row 3", "row 99998", "row 99999"])
-        assert time.perf_counter() - begin < 0.02
+        await settled(pilot, lambda: bool(app.painted), "the rows that were touched")
         await pilot.pause(0.05)
-        assert set(app.painted) <= {"row 99998", "row 99999"} and app.painted
+        assert set(app.painted) <= {"row 99998", "row 99999"}
 
 
 async def test_the_cursor_keeps_its_row_when_others_come_and_go():
