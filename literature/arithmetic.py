@@ -95,7 +95,7 @@ def _others(value: str, problems: int, samples: int) -> list[str]:
 def misfit(reported: ReportedScore, problems: int) -> str:
     """The sentence beside a claim whose stated samples cannot print its value; "" where none is stated or it fits."""
     samples = stated_samples(reported)
-    if samples is None:
+    if samples is None or not reported.is_count:
         return ""
     found = _arithmetic(reported.value, problems, samples)
     return "" if found.possible else found.sentence

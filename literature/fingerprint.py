@@ -33,13 +33,13 @@ class Fingerprint:
 
 
 def own_values(scores: Iterable[ReportedScore], source: str) -> list[ReportedScore]:
-    """The scores of `source` that it did not quote: printed by it alone, or of a model that it introduced itself.
+    """The counts of `source` that it did not quote: printed by it alone, or of a model that it introduced itself.
 
     A value printed by several others says nothing about any but the first, and which was first is not in a table.
     """
     found: dict[tuple[str, str, str], ReportedScore] = {}
     for score in scores:
-        if source in score.sources and (len(score.sources) == 1 or score.introduced_by == source):
+        if score.is_count and source in score.sources and (len(score.sources) == 1 or score.introduced_by == source):
             found.setdefault((score.model, score.benchmark, score.value), score)
     return list(found.values())
 
@@ -65,7 +65,7 @@ def fingerprint(scores: Iterable[ReportedScore], source: str, problems: int, dec
     """One source's fingerprint on `problems`; decided when |log10 ratio| exceeds `decided`."""
     scores = list(scores)
     own = [score.value for score in own_values(scores, source)]
-    copied = sum(source in score.sources for score in scores) - len(own)
+    copied = sum(source in score.sources for score in scores if score.is_count) - len(own)
     on_grid, ratio = log10_ratio(own, problems)
     if not own:
         verdict, says = COPIED, "every value was printed elsewhere too: nothing of its own to tell from"

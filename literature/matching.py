@@ -122,7 +122,9 @@ class _Context:
     known: Mapping[tuple[str, str], Match]
 
     def comparable(self, score: ReportedScore, model: str) -> list[Measurement]:
-        """Measurements of `model` on the benchmark that `score` is of."""
+        """Measurements of `model` on the benchmark that `score` is of; none where it is no count of passes."""
+        if not score.is_count:
+            return []
         listed = None if self.benchmarks is None else self.benchmarks.get(score.benchmark, (score.benchmark,))
         return [
             one
@@ -135,7 +137,7 @@ class _Context:
         """Finished measurements of `model` on each variant of the task that `score` is of, its own included."""
         family, found = task_family(score.benchmark), dict[str, list[Measurement]]()
         for one in self.by_model.get(model, ()):
-            if score.benchmark and task_family(one.benchmark) == family and finished(one):
+            if score.is_count and score.benchmark and task_family(one.benchmark) == family and finished(one):
                 found.setdefault(one.benchmark, []).append(one)
         return found
 
@@ -166,6 +168,8 @@ def _verdict(score: ReportedScore, context: _Context) -> ClaimVerdict:
     # While a configuration is open, another may still explain the number as well.
     identified = score.id in context.identified and not tally[OPEN]
     kind, sentence = _claim(tally, len(matches), chance, beside, unsearched, identified)
+    if not score.is_count:
+        kind, sentence = CLAIM_OPEN, f"{score.metric} is not compared: what is measured here is pass@1"
     others = tuple(_misattributions(score, same, context))
     return ClaimVerdict(
         score, kind, sentence, matches, matching, len(matches), chance, beside, unsearched, others,

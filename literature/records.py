@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+_PASS_AT = re.compile(r"\s*pass\s*[@_ ]\s*(?:at[_ ])?(\d+)\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,12 @@ class ReportedScore:
         """Twelve hex digits that stand for this number of these sources."""
         text = "\x1f".join((self.model, self.benchmark, self.metric, self.value, *self.sources))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def is_count(self) -> bool:
+        """False for pass@k with k > 1, the mean of 1 - C(n-c,k)/C(n,k): no count of passed samples prints as it."""
+        named = _PASS_AT.fullmatch(self.metric)
+        return named is None or int(named[1]) == 1
 
     @property
     def label(self) -> str:

@@ -66,8 +66,8 @@ def _names(study: Study) -> dict[str, set[str]]:
 
 
 def _reported(study: Study, literature: Literature) -> list[ReportedScore]:
-    found = {score.id: score for choice in study.models for score in literature.reported(choice, study.grid.benchmark)}
-    return list(found.values())
+    every = (literature.reported(choice, study.grid.benchmark, counts=False) for choice in study.models)
+    return list({score.id: score for scores in every for score in scores}.values())
 
 
 def _own(verdict: ClaimVerdict, scores: Sequence[Score]) -> list[Score]:

@@ -176,7 +176,9 @@ class Desk:
         return found[entry.key]
 
     def measured(self, entry: Entry) -> list[float]:
-        """Finished scores for a row of the literature, in percent, for drawing."""
+        """Finished scores for a row of the literature, in percent, for drawing; none beside pass@k with k > 1."""
+        if not entry.is_count:
+            return []
         scores = (self.state.scores[key] for key in self.configurations_of(entry))
         return [100 * score.passed / score.asked for score in scores if score.finished]
 

@@ -57,10 +57,17 @@ class Entry:
         return max(self.percents) - min(self.percents)
 
     @property
+    def is_count(self) -> bool:
+        """False where the values are of pass@k with k > 1."""
+        return all(score.is_count for score in self.scores)
+
+    @property
     def printable(self) -> int | None:
-        """How many of the values one sample per problem can print; None when the number of problems is not known."""
+        """How many of the values one sample per problem can print; None when N is not known, or they are no counts."""
         size = size_of(self.benchmark)
-        return None if size is None else sum(_printable(score.value, size) for score in self.scores)
+        return (
+            None if size is None or not self.is_count else sum(_printable(score.value, size) for score in self.scores)
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -83,6 +90,8 @@ def arithmetic(score: ReportedScore, size: int) -> str:
     from literature.arithmetic import stated_samples
     from literature.granularity import describe
 
+    if not score.is_count:
+        return f"{score.metric} is no count of passes: arithmetic does not tell"
     text = describe(score.value, size, 1)
     samples = stated_samples(score)
     return text if samples in (None, 1) else f"{text}; n={samples}: {describe(score.value, size, samples or 1)}"
@@ -101,8 +110,17 @@ class Literature:
     def __init__(self) -> None:
         self._tables: dict[str, tuple[ReportedScore, ...]] = {}
         self._entries: list[Entry] = []
-        self.unread: list[str] = []
+        self._unread: dict[str, list[str]] = {}
+
+    @property
+    def unread(self) -> list[str]:
         """What the table added last holds that could not be read: place, text, reason."""
+        return next(reversed(self._unread.values()), [])
+
+    @property
+    def every_unread(self) -> list[str]:
+        """The same of all tables that were added, in their order."""
+        return [line for lines in self._unread.values() for line in lines]
 
     @property
     def names(self) -> list[str]:
@@ -121,7 +139,8 @@ class Literature:
         table = read_table(name)
         self._tables.pop(name, None)
         self.put(name, table.scores)
-        self.unread = [f"{found.place}: {found.text!r}: {found.reason}" for found in table.unread]
+        self._unread.pop(name, None)
+        self._unread[name] = [f"{found.place}: {found.text!r}: {found.reason}" for found in table.unread]
         return len(table.scores)
 
     def put(self, name: str, scores: Sequence[ReportedScore]) -> None:
@@ -154,8 +173,11 @@ class Literature:
         """A row by its key."""
         return next((entry for entry in self._entries if entry.key == key), None)
 
-    def reported(self, choice: ModelChoice, benchmarks: Iterable[str]) -> list[ReportedScore]:
-        """What was reported of a study's model on these benchmarks (or, where a table names none, on any)."""
+    def reported(self, choice: ModelChoice, benchmarks: Iterable[str], *, counts: bool = True) -> list[ReportedScore]:
+        """What was reported of a study's model on these benchmarks (or, where a table names none, on any).
+
+        With `counts` only what a count of passes can be held against: pass@k for k > 1 is left out.
+        """
         measured = list(benchmarks)
         names = {choice.name, *choice.reported_as}
         return [
@@ -163,6 +185,7 @@ class Literature:
             for entry in self._entries
             if entry.model in names and any(concerns(entry.benchmark, name) for name in measured)
             for score in entry.scores
+            if score.is_count or not counts
         ]
 
     def measured_by_reference(self, entry: Entry) -> Sequence[StudyMeasured]:

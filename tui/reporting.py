@@ -191,12 +191,13 @@ def _reported(study: Study | None, problems: list[str], base: Path | None) -> tu
             literature.add(folder + table)
         except LiteratureError as error:
             problems.append(f"A table of reported scores cannot be read: {error}".replace(folder, ""))
-    if literature.unread:
-        count = len(literature.unread)
+    if literature.every_unread:
+        count = len(literature.every_unread)
         problems.append(
-            f"{count} places of the tables give no score, the first: {literature.unread[0]}".replace(folder, "")
+            f"{count} places of the tables give no score, the first: {literature.every_unread[0]}".replace(folder, "")
         )
-    found = {one.id: one for model in study.models for one in literature.reported(model, study.grid.benchmark)}
+    every = (literature.reported(model, study.grid.benchmark, counts=False) for model in study.models)
+    found = {one.id: one for scores in every for one in scores}
     return tuple(replace(one, place=one.place.removeprefix(folder)) for one in found.values())
 
 

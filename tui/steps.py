@@ -31,7 +31,7 @@ def read(options: argparse.Namespace) -> int:
                 "model": score.model, "benchmark": score.benchmark, "metric": score.metric, "value": score.value,
                 "sources": list(score.sources),
             }  # fmt: skip
-            if problems is None:
+            if problems is None or not score.is_count:
                 yield {**found, "counts": None, "nearest": None, **(settings_of(score) if options.settings else {})}
                 continue
             read_as = counts(score.value, problems, options.samples)

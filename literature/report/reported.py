@@ -52,7 +52,7 @@ def _where(score: ReportedScore) -> str:
 
 def _grids(given: ReportInput, score: ReportedScore) -> Iterable[tuple[int, int]]:
     """(problems, samples) worth asking: one sample, what the source states, and what this run measured."""
-    if not score.metric.endswith("@1"):
+    if not score.is_count:
         return []
     concerned = [b for b in given.benchmarks if same_benchmark(score.benchmark, b.name)]
     sizes = dict.fromkeys(b.problems for b in concerned if b.problems)

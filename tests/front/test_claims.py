@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,7 +89,7 @@ def test_the_sequential_rule_stops_what_the_bound_cannot(study: Study, literatur
     low = Literature()
     low.add("humanevalfix")
     kept = [score for score in low.reported(study.models[0], GRID.benchmark) if score.value == "48.9"]
-    low.reported = lambda choice, benchmarks: kept  # type: ignore[method-assign]
+    low.reported = lambda choice, benchmarks, **_: kept  # type: ignore[method-assign]
     assert not told(study, low, scores(study)).stops
     stops = told(study, low, scores(study), "sequential").stops
     assert len(stops) == 4
@@ -105,3 +106,24 @@ def test_settings_keep_the_sources_words_apart(literature: Literature) -> None:
     (greedy,) = settings_of(found["21",])["by_harness_defaults"]
     assert greedy["assumed"] == {"samples": "1", "length": "512", "precision": "f32"}
     assert "not stated" in greedy["sentence"]
+
+
+def test_pass_at_ten_stands_in_the_list_and_is_not_compared(study: Study, tmp_path: Path) -> None:
+    """A reported pass@10 is neither matched nor a reason to go on asking; its line says that it is not compared."""
+    rows = "".join(f"{NAME},humanevalfix-python,{metric},29.3,x\n" for metric in ("pass@1", "pass@10"))
+    path = tmp_path / "t.csv"
+    path.write_text(f"model,benchmark,metric,value,sources\n{rows}{NAME},humanevalfix-python,pass@1,about 29,x\n")
+    literature = Literature()
+    literature.add(str(path))
+    literature.add("humanevalfix")
+    assert [line.partition(": ")[0].rpartition("t.csv")[2] for line in literature.every_unread] == [":4:4"]
+    assert not literature.unread, "the table added last has nothing unread"
+    wanted = {score.metric for score in literature.reported(study.models[0], GRID.benchmark)}
+    assert wanted == {"pass@1"}
+    found = {
+        (one["metric"], one["matching"] > 0): one["sentence"]
+        for one in claim_objects(study, literature, scores(study))
+        if "metric" in one
+    }
+    assert found["pass@10", False] == "pass@10 is not compared: what is measured here is pass@1"
+    assert ("pass@1", True) in found

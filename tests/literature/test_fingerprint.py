@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from literature.fingerprint import COPIED, MANY, ONE, UNDECIDED, fingerprints, fitting_sizes, own_values
@@ -46,3 +48,10 @@ def test_benchmark_versions_show_in_the_denominator() -> None:
         return fitting_problems([score.value for score in scores if source in score.sources], (378, 399))
 
     assert [sizes(source) for source in ("22", "38", "40")] == [[399], [399], [378]]
+
+
+def test_pass_at_ten_tells_nothing_of_samples() -> None:
+    """A study's pass@10 values lie on another grid: they are none of the counts that tell one sample from many."""
+    scores = read_table("humanevalfix").scores
+    both = [*scores, *(replace(score, metric="pass@10", value="50.1", sources=("23",)) for score in scores)]
+    assert fingerprints(both, 164) == fingerprints(scores, 164)

@@ -243,3 +243,14 @@ def test_task_variants_are_one_benchmark(build: Build) -> None:
     ]
     (found,) = verdicts([build.score("24.4")], ones, names={})
     assert {one.measurement for one in found.matches} == {"humanevalfixtests-python", "humanevalfixdocs-python"}
+
+
+def test_pass_at_ten_is_held_against_no_count(build: Build) -> None:
+    """55.5 is 91/164, but a pass@10 of 55.5 is no count: nothing matches it, and no arithmetic speaks against it."""
+    one, ten = (replace(build.score("55.5", samples="1"), metric=name) for name in ("Pass@1", "pass@10"))
+    (plain,), (other,) = (verdicts([score], [build.greedy(91)], names={}) for score in (one, ten))
+    assert plain.matching == 1
+    assert (other.kind, other.matches, other.misattributions) == ("open", (), ())
+    assert other.sentence == "pass@10 is not compared: what is measured here is pass@1"
+    off = [replace(build.score("55.0", samples="1"), metric=name) for name in ("pass@1", "pass@10", "pass_at_10")]
+    assert [bool(found.beside) for found in verdicts(off, [build.greedy(91)], names={})] == [True, False, False]
