@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 from app_kit import BENCHMARK, MODEL, make_study, script, started
 
+import tui.matches
 from engine.events import Judged
 from engine.settings import Decoding, Grid
 from tui.matches import Matches
@@ -13,7 +15,7 @@ from tui.reading import Literature
 from tui.state import RunState
 
 
-def matched(study, events, seconds=10.0):
+def matched(study, events, seconds=300.0):
     """State and matches after these events, with everything worked out."""
     literature = Literature()
     literature.add("humanevalfix")
@@ -27,6 +29,7 @@ def matched(study, events, seconds=10.0):
         matches.work(state.scores, time.monotonic() + 1.0)
         time.sleep(0.01)
     matches.close()
+    assert not matches.busy
     return state, matches
 
 
@@ -66,8 +69,16 @@ def test_verdicts_name_the_chance_of_a_match():
     assert verdict.chance is not None and 0 <= verdict.chance.everywhere <= 1
 
 
-def test_sampled_scores_are_matched_off_the_main_thread():
-    """The call that hands out a finished sampled configuration returns within its time box."""
+def test_sampled_scores_are_matched_off_the_main_thread(monkeypatch):
+    """The call that hands out a finished sampled configuration does not wait for its cells."""
+    matching, seen, go_on = tui.matches._match, [], threading.Event()
+
+    def watched(score, reported):
+        seen.append(threading.current_thread())
+        assert go_on.wait(300)
+        return matching(score, reported)
+
+    monkeypatch.setattr("tui.matches._match", watched)
     grid = Grid(benchmark=(BENCHMARK,), decoding=(Decoding(0.2),), samples=(20,))
     study = make_study(grid)
     found = study.configurations()[0]
@@ -84,13 +95,15 @@ def test_sampled_scores_are_matched_off_the_main_thread():
     state = RunState()
     state.apply((0.0, event) for event in events)
     matches.mark([found.id])
-    begin = time.monotonic()
-    assert matches.work(state.scores, begin + 0.01) == set()
-    assert time.monotonic() - begin < 0.1
-    while matches.busy and time.monotonic() < begin + 15:
+    assert matches.work(state.scores, time.monotonic() + 300) == set()
+    assert matches.work(state.scores, time.monotonic() + 300) == set() and matches.busy
+    go_on.set()
+    end = time.monotonic() + 300
+    while matches.busy and time.monotonic() < end:
         matches.work(state.scores, time.monotonic() + 0.01)
         time.sleep(0.02)
     matches.close()
+    assert seen and threading.main_thread() not in seen
     assert matches.cell(found.id, matches.reported(MODEL)[0].id).kind == "ruled out"
 
 
