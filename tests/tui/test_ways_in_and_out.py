@@ -271,7 +271,7 @@ class Flood(FakeSession):
         """The script, then its end again and again."""
         self.polls += 1
         found = list(super().poll(limit))
-        if self.polls > 20_000:
+        if self.polls > 200_000:
             return found
         return found + [(2000.0, event) for event in self.events[len(found) - limit :] if len(found) < limit]
 
