@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from engine.models import llamacpp
 
 
-def open_llama(path: Path, *, n_ctx: int, threads: int) -> Any:
-    """`Llama` with the weights laid out as ours: its own choice ends the process in some AMX builds."""
+@contextmanager
+def weights_as_ours() -> Iterator[None]:
+    """What is loaded in this block has its weights laid out as ours: `Llama`'s choice ends some AMX builds' process."""
     repacks = llamacpp.repacks()
-    from llama_cpp import Llama, llama_cpp
+    from llama_cpp import llama_cpp
 
     default = llama_cpp.llama_model_default_params
 
@@ -22,6 +25,14 @@ def open_llama(path: Path, *, n_ctx: int, threads: int) -> Any:
 
     llama_cpp.llama_model_default_params = adjusted
     try:
-        return Llama(str(path), n_ctx=n_ctx, n_batch=512, n_threads=threads, n_threads_batch=threads, verbose=False)
+        yield
     finally:
         llama_cpp.llama_model_default_params = default
+
+
+def open_llama(path: Path, *, n_ctx: int, threads: int) -> Any:
+    """`Llama` with the weights laid out as ours."""
+    with weights_as_ours():
+        from llama_cpp import Llama
+
+        return Llama(str(path), n_ctx=n_ctx, n_batch=512, n_threads=threads, n_threads_batch=threads, verbose=False)

