@@ -138,12 +138,16 @@ class RecordedSession(LocalSession):
 
 
 def play(store: Store, run: int, speed: float) -> None:
-    """Write the facts into the store, `speed` a second, obeying wishes as the worker does."""
+    """Write the facts into the store, `speed` a second, obeying wishes as the worker does.
+
+    Half-way it waits for a first wish, so that whoever pauses it does so in time, on however slow a machine.
+    """
     store.claim_run(run, os.getpid())
     store.put_generations(replies())
     skip = len(store.events(run))
     taken = 0
     events = [event for _, event in facts()][skip:]
+    half = len(events) // 2
     while events:
         for taken, kind in store.wishes(run, taken):  # noqa: B007, B020 - the number of the last wish taken
             if kind == "stop":
@@ -153,7 +157,7 @@ def play(store: Store, run: int, speed: float) -> None:
             state = {"pause": "paused", "resume": "running"}[kind]
             store.append(run, [to_dict(StateChanged(state))])
             store.set_state(run, state)
-        if store.run(run).state != "paused":
+        if store.run(run).state != "paused" and (taken or len(events) > half):
             now, events = events[: max(1, int(speed / 20))], events[max(1, int(speed / 20)) :]
             store.append(run, [to_dict(event) for event in now])
         time.sleep(1 / 20)

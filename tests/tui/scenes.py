@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +34,8 @@ HERE = Path(__file__).parent
 SNAPSHOTS = HERE / "snapshots"
 PICTURES = HERE.parent.parent / "docs" / "screens"
 SIZES = ((80, 24), (120, 40))
+PATIENCE = 30.0
+"""Seconds in which a screen may become what it was before: parts of some come later, on a slow machine much later."""
 REPORT = (
     "# bugfix-mini demo\n\n| item | evidence |\n|---|---|\n"
     "| 4 Greedy decoding, or n = 20 samples per problem | in part: 20 of 60 configurations are greedy |\n"
@@ -99,8 +101,10 @@ class Fixed(LocalSession):
         return [replace(run, created=time.time() - 3600) for run in super().runs()]
 
 
-async def pictures(size: tuple[int, int], scenes: Sequence[Scene] = SCENES) -> dict[str, str]:
-    """The SVG of each scene at a size, by its name; a home must be open."""
+async def pictures(
+    size: tuple[int, int], scenes: Sequence[Scene] = SCENES, kept: Callable[[str], str] = lambda name: ""
+) -> dict[str, str]:
+    """The SVG of each scene at a size, by its name; a home must be open. `kept` gives what is expected, if anything."""
     session = Fixed(store_path())
     parts = replace(
         late_parts(session), preview_report=lambda run: REPORT, open_items=lambda run: ["10 Hardware: unknown"],
@@ -113,29 +117,31 @@ async def pictures(size: tuple[int, int], scenes: Sequence[Scene] = SCENES) -> d
     found = {}
     try:
         async with app.run_test(size=size) as pilot:
-            await settled(pilot, lambda: "6 of 60 consistent" in shown(app), "the run", 60)
-            await settled(pilot, lambda: not app.desk.matches.busy, "all matches", 60)
+            await settled(pilot, lambda: "6 of 60 consistent" in shown(app), "the run", 300)
+            await settled(pilot, lambda: not app.desk.matches.busy, "all matches", 300)
             for scene in scenes:
-                found[scene.name] = await one(pilot, app, scene)
+                found[scene.name] = await one(pilot, app, scene, kept(scene.name))
     finally:
         session.close()
     return found
 
 
-async def one(pilot: Pilot[int], app: ScoretraceApp, scene: Scene) -> str:
-    """The SVG of one scene, when nothing moves any more."""
+async def one(pilot: Pilot[int], app: ScoretraceApp, scene: Scene, kept: str) -> str:
+    """The SVG of one scene: once it is the `kept` one, or when nothing moves any more and that one is long due."""
     for key in scene.keys:
         await pilot.press(key)
-    await settled(pilot, lambda: scene.text in shown(app), f"{scene.text!r} in {scene.name}", 60)
+    await settled(pilot, lambda: scene.text in shown(app), f"{scene.text!r} in {scene.name}", 300)
     screen = app.base_screen
     if screen is not None:
         screen.say("")
-    last, same = "", 0
-    while same < 3:
+    last, same, due = "", 0, time.monotonic() + (PATIENCE if kept else 0)
+    while same < 3 or time.monotonic() < due:
         await pilot.pause(0.1)
-        now = shown(app)
+        now = tidy(app.export_screenshot(title="Scoretrace", simplify=True))
+        if now == kept:
+            return now
         last, same = now, same + 1 if now == last else 0
-    return tidy(app.export_screenshot(title="Scoretrace", simplify=True))
+    return last
 
 
 def tidy(svg: str) -> str:
@@ -152,24 +158,37 @@ def path_of(name: str, size: tuple[int, int]) -> Path:
 PLAIN = SNAPSHOTS / "run-no-color-80x24.svg"
 
 
-def snapshots() -> dict[Path, str]:
-    """Every snapshot by its file."""
+def text_of(path: Path) -> str:
+    """A picture as it is kept; empty where there is none."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def nothing(path: Path) -> str:
+    """Nothing is expected: all pictures are made anew."""
+    return ""
+
+
+def snapshots(kept: Callable[[Path], str] = nothing) -> dict[Path, str]:
+    """Every snapshot by its file; `kept` gives what is expected there, to be waited for."""
     os.environ.pop("NO_COLOR", None)
-    found = {
-        path_of(name, size): svg for size in SIZES for name, svg in asyncio.run(pictures(size)).items()
-    }  # fmt: skip
+    found: dict[Path, str] = {}
+    for size in SIZES:
+        made = asyncio.run(pictures(size, kept=lambda name, size=size: kept(path_of(name, size))))
+        found.update({path_of(name, size): svg for name, svg in made.items()})
     os.environ["NO_COLOR"] = "1"
     try:
-        plain = asyncio.run(pictures((80, 24), [scene for scene in SCENES if scene.name == "run"]))
+        only = [scene for scene in SCENES if scene.name == "run"]
+        plain = asyncio.run(pictures((80, 24), only, lambda name: kept(PLAIN)))
     finally:
         os.environ.pop("NO_COLOR")
     return {**found, PLAIN: plain["run"]}
 
 
-def documents() -> dict[Path, str]:
+def documents(kept: Callable[[Path], str] = nothing) -> dict[Path, str]:
     """The pictures in the documents."""
     wanted = [scene for scene in SCENES if scene.name in DOCUMENTS]
-    return {PICTURES / f"{name}.svg": svg for name, svg in asyncio.run(pictures((100, 30), wanted)).items()}
+    made = asyncio.run(pictures((100, 30), wanted, lambda name: kept(PICTURES / f"{name}.svg")))
+    return {PICTURES / f"{name}.svg": svg for name, svg in made.items()}
 
 
 def main() -> None:

@@ -125,8 +125,11 @@ def configuration(terminal: Terminal) -> None:
     assert "✓ passed" in shown and "✗ " in shown
     terminal.press("c")
     shown = terminal.until("Compare with", "35/64")
+    end = time.monotonic() + 120
     while not re.search(r"35/64 +instruct · greedy · 320 · f16", terminal.screen()):
+        assert time.monotonic() < end, terminal.screen()
         terminal.press("j")
+        time.sleep(0.05)
     choose(terminal, "instruct · greedy · 320 · f16")
     shown = terminal.until("against 35/64", "lost")
     assert "2 problems flip" in shown
@@ -143,11 +146,10 @@ def problem(terminal: Terminal) -> None:
     """One that flips: outcome, raw reply, difference from the buggy program."""
     terminal.press("Enter")
     terminal.until("tokens, ended by")
-    for _ in range(12):
+    while "[reply]" not in (before := terminal.until("[")):
+        (view,) = re.findall(r"\[[a-z]+\]", before)
         terminal.press("l")
-        if "[reply]" in terminal.screen():
-            break
-        time.sleep(0.1)
+        terminal.until_gone(view)
     terminal.until("[reply]", "prompt tokens")
     terminal.press("Escape")
     terminal.until("against 35/64")

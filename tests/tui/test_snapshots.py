@@ -32,7 +32,7 @@ def words(svg: str) -> list[str]:
 def test_every_screen_looks_as_it_did():
     """At 80x24 and 120x40, and without colour; every difference is named."""
     with scenes.home():
-        found = scenes.snapshots()
+        found = scenes.snapshots(scenes.text_of)
     different = [text for path, svg in found.items() if (text := differs(path, svg))]
     assert not different, "\n".join([*different, RENEW])
     kept = set(scenes.SNAPSHOTS.glob("*.svg"))
@@ -50,7 +50,7 @@ def test_the_picture_without_colour_has_none():
 def test_the_documents_show_this_app():
     """The pictures are the script's, and each is shown somewhere."""
     with scenes.home():
-        found = scenes.documents()
+        found = scenes.documents(scenes.text_of)
     different = [text for path, svg in found.items() if (text := differs(path, svg))]
     assert not different, "\n".join([*different, RENEW])
     root = scenes.PICTURES.parent.parent
