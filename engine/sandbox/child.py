@@ -13,11 +13,11 @@ import io
 import os
 import resource
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import Any, NoReturn
 
-from engine.sandbox import kernel, seccomp, wire
+from engine.sandbox import kernel, messages, seccomp, wire
 
 SOURCE_NAME = "<string>"
 _FILES = 64
@@ -68,7 +68,7 @@ def serve(conversation: Conversation, limits: list[tuple[int, int]], filters: li
             filter_.install()
         conversation.run()
         code = 0
-    except wire.Closed:
+    except messages.Closed:
         code = 0
     except BaseException:  # noqa: BLE001 - a child has nobody to raise to; the judge reads the end of the stream
         traceback.print_exc()
@@ -96,7 +96,7 @@ def no_more_than_inherited(which: int, value: int) -> int:
 class Conversation:
     """The child's end of a judgement: load, then calls or tests, in the order in which the judge asks."""
 
-    def __init__(self, channel: wire.Channel, filters: list[seccomp.Filter] | None) -> None:
+    def __init__(self, channel: messages.Channel, filters: list[seccomp.Filter] | None) -> None:
         self._channel = channel
         self._filters_to_come = filters
         self._globals: dict[str, Any] = {}
@@ -157,10 +157,9 @@ class Conversation:
 
     def _answer(self, message: dict[str, Any]) -> None:
         """Do what one message asks and send the answer under its tag."""
-        tag = message["n"]
-        decoder = wire.Decoder(lambda kind, body: self._incoming(tag, kind, body), trusted=True)
-        args = [decoder.decode(x) for x in message["a"]]
-        kwargs = {name: decoder.decode(x) for name, x in message["k"].items()}
+        tag, coded, named = message["n"], message["a"], message["k"]
+        args = self._decoded(coded, tag)
+        kwargs = dict(zip(named, self._decoded(named.values(), tag), strict=True)) if named else named
         answer: dict[str, Any] = {"n": tag}
         try:
             on = message["on"]
@@ -171,12 +170,18 @@ class Conversation:
         else:
             same = [i for i, value in enumerate(args) if value is result and not isinstance(value, _PLAIN)]
             answer["r"] = {"=": same[0]} if same else self._outgoing(result, answer)
-        before = [*message["a"], *message["k"].values()]
+        before = [*coded, *named.values()]
         if any(isinstance(x, (list, dict)) for x in before):
             after = [self._outgoing(x, answer) for x in [*args, *kwargs.values()]]
-            if any(a != b and not _is_handle(b) for a, b in zip(after, before, strict=True)):
+            if after != before and any(a != b and not _is_handle(b) for a, b in zip(after, before, strict=True)):
                 answer["m"] = after
         self._reply(tag, answer)
+
+    def _decoded(self, coded: Iterable[Any], tag: str) -> list[Any]:
+        def incoming(kind: str, body: Any) -> object:
+            return self._incoming(tag, kind, body)
+
+        return [wire.decode(x, incoming, trusted=True) for x in coded]
 
     def _reply(self, tag: str, answer: dict[str, Any]) -> None:
         try:
@@ -221,8 +226,7 @@ class Conversation:
                 error = getattr(builtins, message["cx"]["base"], Exception)
                 raise error(message["cx"]["text"])
             else:
-                decoder = wire.Decoder(lambda kind, body: self._incoming(tag, kind, body), trusted=True)
-                return decoder.decode(message["cr"])
+                return self._decoded([message["cr"]], tag)[0]
 
 
 def _is_handle(coded: Any) -> bool:

@@ -20,7 +20,7 @@ import sys
 import time
 from typing import Any
 
-from engine.sandbox import child, confine, kernel, seccomp, wire
+from engine.sandbox import child, confine, kernel, messages, seccomp
 from engine.sandbox.control import Job, Report, receive_end, receive_job, send_report
 
 PRELUDE_MODULES = (
@@ -116,7 +116,7 @@ def _rehearse() -> None:
     """Go once through what a child does: memory that is in its final shape is not copied again for each child."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        judge, conversation = wire.Channel(ours), child.Conversation(wire.Channel(theirs), None)
+        judge, conversation = messages.Channel(ours), child.Conversation(messages.Channel(theirs), None)
         call = {"n": "0", "op": "call", "on": "f", "a": [[3, 1, 2], {"t": [1.5, "x"]}], "k": {}}
         judge.send({"load": _WARM, "names": ["f"]})
         conversation.step(load=True)
@@ -154,7 +154,7 @@ class ForkServer:
 
     def _run(self, job: Job, fd: int) -> Report:
         # What a child needs is made here: it would have to copy the memory that it is made in.
-        channel = wire.Channel(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd))
+        channel = messages.Channel(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd))
         later = self._level == confine.SEALED
         conversation = child.Conversation(channel, self._filters if later else None)
         limits = self._limits(job)

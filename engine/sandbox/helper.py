@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from engine.errors import SandboxUnavailable
-from engine.sandbox import wire
+from engine.sandbox import messages, wire
 from engine.sandbox.server import READY_S, start_helper
 
 _TRIES = 5
@@ -22,7 +22,7 @@ class Helper:
         self._module = module
         self._config = config
         self._process: subprocess.Popen[bytes] | None = None
-        self._channel: wire.Channel | None = None
+        self._channel: messages.Channel | None = None
         self._lock = threading.Lock()
         self._stopped = False
 
@@ -44,7 +44,7 @@ class Helper:
             except TimeoutError:
                 self._lose()
                 raise
-            except (wire.Closed, SandboxUnavailable) as e:
+            except (messages.Closed, SandboxUnavailable) as e:
                 why = str(e)
                 self._lose()
         raise SandboxUnavailable(f"the {self._module} was lost again and again: {why}"[:300])
@@ -60,11 +60,11 @@ class Helper:
             ours, theirs = socket.socketpair()
             with theirs:
                 self._process = start_helper(self._module, theirs.fileno(), self._config)
-            self._channel = wire.Channel(ours)
+            self._channel = messages.Channel(ours)
         try:
             self._channel.deadline = time.monotonic() + 2 * READY_S
             answer = self._channel.receive()
-        except (wire.Closed, wire.Malformed, TimeoutError) as e:
+        except (messages.Closed, wire.Malformed, TimeoutError) as e:
             answer = {"error": f"the {self._module} did not start: {e}"}
         if "error" in answer:
             self._lose()

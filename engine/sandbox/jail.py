@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine.sandbox import confine, kernel, seccomp, wire
+from engine.sandbox import confine, kernel, messages, seccomp
 from engine.sandbox.child import lower_limit
 from engine.sandbox.toolchains.base import SCRATCH
 
@@ -33,15 +33,15 @@ _GRACE_S = 10.0
 def main(fd: int, config: dict[str, Any]) -> None:
     """Serve jobs until the pool is gone; `config` holds `paths`, which a program may read."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the pool's to handle
-    host = wire.Channel(socket.socket(fileno=fd))
+    host = messages.Channel(socket.socket(fileno=fd))
     host.send({"ready": True})
-    with contextlib.suppress(wire.Closed):
+    with contextlib.suppress(messages.Closed):
         while True:
             job = host.receive()
             host.send(_in_jail(job, config, host))
 
 
-def _in_jail(job: dict[str, Any], config: dict[str, Any], host: wire.Channel) -> dict[str, Any]:
+def _in_jail(job: dict[str, Any], config: dict[str, Any], host: messages.Channel) -> dict[str, Any]:
     """What the commands of a job came to: `steps`, or `error` when the jail could not be made."""
     identity = os.getuid(), os.getgid(), confine.unused_uid()
     ours, theirs = os.pipe()
@@ -62,13 +62,13 @@ def _in_jail(job: dict[str, Any], config: dict[str, Any], host: wire.Channel) ->
     return answer
 
 
-def _read_report(fd: int, until: float, host: wire.Channel) -> bytes:
+def _read_report(fd: int, until: float, host: messages.Channel) -> bytes:
     """Everything that process 1 writes; ends this helper when the pool has gone."""
     report = b""
     while (left := until - time.monotonic()) > 0:
         ready, _, _ = select.select([fd, host.fileno()], [], [], left)
         if host.fileno() in ready:
-            raise wire.Closed("the pool has gone")
+            raise messages.Closed("the pool has gone")
         if ready:
             part = os.read(fd, 1 << 16)
             if not part:

@@ -20,7 +20,7 @@ from typing import Any
 
 from engine.errors import SandboxUnavailable
 from engine.protocols import Outcome
-from engine.sandbox import wire
+from engine.sandbox import messages
 from engine.sandbox.confine import SEALED
 from engine.sandbox.control import Report
 from engine.sandbox.plan import helper_names, plan, prelude_names
@@ -38,7 +38,7 @@ def main(fd: int, config: dict[str, Any]) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     wanted = _MEMORY if most == resource.RLIM_INFINITY else min(_MEMORY, most)
     resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
-    host = wire.Channel(socket.socket(fileno=fd))
+    host = messages.Channel(socket.socket(fileno=fd))
     lean, full = servers = Server({**config, "packages": []}), Server(config)
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -53,7 +53,7 @@ def main(fd: int, config: dict[str, Any]) -> None:
         while True:
             outcome = judge.judge(host.receive())
             host.send(vars(outcome))
-    except wire.Closed:
+    except messages.Closed:
         return
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -105,16 +105,16 @@ class Judge:
                 return self._in_child(job, lambda channel: judge_apart(channel, job, tests, names, helpers))
         return self._in_child(job, lambda channel: judge_beside(channel, job))
 
-    def _in_child(self, job: dict[str, Any], judge: Callable[[wire.Channel], Outcome | None]) -> Outcome:
+    def _in_child(self, job: dict[str, Any], judge: Callable[[messages.Channel], Outcome | None]) -> Outcome:
         """The outcome of `judge`, or of how the child ended where `judge` cannot tell."""
         channel = self._server.begin(job["cpu"], job["wall"], job["memory"])
         channel.deadline = time.monotonic() + job["wall"] + 1
         outcome: Outcome | None = None
-        try:
-            outcome = judge(channel)
-        finally:
-            channel.close()
-            report = self._server.end(lost=outcome is None or outcome.kind == "")
+        with contextlib.closing(channel):
+            try:
+                outcome = judge(channel)
+            finally:  # before the channel, whose end a child would take some of its time to notice
+                report = self._server.end(lost=outcome is not None and outcome.kind == "")
         if outcome is None or outcome.kind == "":
             ended = ended_early(report, job)
             outcome = replace(ended, mode=outcome.mode if outcome else "")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import SandboxUnavailable
-from engine.sandbox import control, wire
+from engine.sandbox import control, messages
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 START = f"import sys; sys.path.insert(0, {_ROOT!r}); from engine.sandbox import MODULE as m; import json; "
@@ -76,7 +76,7 @@ class Server:
             self.stop()
             raise SandboxUnavailable(str(answer["error"]))
 
-    def begin(self, cpu: float, wall: float, memory: int) -> wire.Channel:
+    def begin(self, cpu: float, wall: float, memory: int) -> messages.Channel:
         """Fork a child with these limits; the channel to it. Raises ServerLost."""
         if self._control is None:
             raise ServerLost("not started")
@@ -88,7 +88,7 @@ class Server:
             except OSError as e:
                 ours.close()
                 raise ServerLost(str(e)) from e
-        return wire.Channel(ours)
+        return messages.Channel(ours)
 
     def end(self, lost: bool = False) -> control.Report:
         """End the last child, if it has not ended by itself; how it ended. Raises ServerLost.

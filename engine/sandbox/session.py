@@ -6,18 +6,17 @@ Whatever breaks the protocol ends the judgement for good (`ended`), whether or n
 from __future__ import annotations
 
 import builtins
-import contextlib
-import secrets
-from collections.abc import Iterator
+import os
 from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 from engine.protocols import Outcome
-from engine.sandbox import wire
+from engine.sandbox import messages, wire
 from engine.sandbox.remote import Remote, RemoteInstance, RemoteIterator, handle_of
 
 _CALLBACKS_MAX = 50
 _SHARE_MAX = wire.MESSAGE_MAX // 8
+_NOT_DATA = (wire.Malformed, KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
 
 
 class Ended(BaseException):
@@ -36,7 +35,7 @@ class Session:
     and took its word, which is weaker than data compared here.
     """
 
-    def __init__(self, channel: wire.Channel, instances: bool = False) -> None:
+    def __init__(self, channel: messages.Channel, instances: bool = False) -> None:
         """`instances`: the problem, by its own text, asks for a class, whose objects the tests may compare and add."""
         self._channel = channel
         self._maker = RemoteInstance if instances else Remote
@@ -71,7 +70,7 @@ class Session:
         if op == "call":
             self.calls += 1
             self.last = (on, args, kwargs, None)
-        tag = secrets.token_hex(8)
+        tag = os.urandom(8).hex()
         message = {"n": tag, "op": op, "on": on, **self._outgoing(args, kwargs)}
         answer = self._exchange(tag, message, args)
         result = self._result(answer, args, kwargs)
@@ -87,7 +86,7 @@ class Session:
         try:
             return {
                 "a": [wire.encode(x, self._register) for x in args],
-                "k": {name: wire.encode(x, self._register) for name, x in kwargs.items()},
+                "k": {name: wire.encode(x, self._register) for name, x in kwargs.items()} if kwargs else kwargs,
             }
         except (wire.Malformed, RecursionError) as e:
             raise self._cannot_send(f"arguments: {e}") from e
@@ -129,7 +128,7 @@ class Session:
             except wire.Malformed as e:
                 raise self._cannot_send(str(e)) from e
             answer = self._channel.receive()
-        except wire.Closed as e:
+        except messages.Closed as e:
             self.lost = True
             raise Ended from e
         except TimeoutError as e:
@@ -143,11 +142,13 @@ class Session:
 
     def _called_back(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Run a function of the tests that the candidate calls."""
-        with self._data_only():
+        try:
             function, step = answer.get("cb"), answer.get("step")
             args = [self._decode(x) for x in list(answer.get("a") or [])]
             kwargs = {str(name): self._decode(x) for name, x in dict(answer.get("k") or {}).items()}
             target: Any = self._local[function] if isinstance(function, int) else None
+        except _NOT_DATA as e:
+            raise self._not_data(e) from e
         self._depth += 1
         try:
             if self._depth > _CALLBACKS_MAX:
@@ -160,19 +161,20 @@ class Session:
         return {"cr": self._outgoing((value,), {})["a"][0]}
 
     def _result(self, answer: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with self._data_only():
+        try:
             if "m" in answer:
                 changed = [self._decode(x) for x in list(answer["m"])]
                 for old, new in zip([*args, *kwargs.values()], changed, strict=True):
                     copy_back(old, new)
                 self.changed_arguments = True
-            if "x" in answer:
-                error = self.exception(answer["x"])
-            else:
+            if "x" not in answer:
                 body = answer["r"]
                 if isinstance(body, dict) and "=" in body:
                     return args[body["="]]
                 return self._decode(body)
+            error = self.exception(answer["x"])
+        except _NOT_DATA as e:
+            raise self._not_data(e) from e
         raise error
 
     def exception(self, described: Any) -> BaseException:
@@ -195,7 +197,7 @@ class Session:
         return error
 
     def _decode(self, data: Any) -> Any:
-        return wire.Decoder(self._handle).decode(data)
+        return wire.decode(data, self._handle)
 
     def _handle(self, tag: str, body: Any) -> object:
         if tag == "H":
@@ -208,12 +210,8 @@ class Session:
             self._remotes[number] = maker(self, number, str(type_name)[:100])
         return self._remotes[number]
 
-    @contextlib.contextmanager
-    def _data_only(self) -> Iterator[None]:
-        try:
-            yield
-        except (wire.Malformed, KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as e:
-            raise self._end("answer not data", f"{type(e).__name__}: {e}") from e
+    def _not_data(self, error: Exception) -> Ended:
+        return self._end("answer not data", f"{type(error).__name__}: {error}")
 
     def _end(self, kind: str, detail: str) -> Ended:
         return self.end_with(Outcome(kind, detail))

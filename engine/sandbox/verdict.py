@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import random
 import re
@@ -11,12 +12,12 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
 from engine.protocols import Outcome
-from engine.sandbox import wire
+from engine.sandbox import messages
 from engine.sandbox.plan import GOT, TEST_NAME, WANTED, Assertion, TestPlan
 from engine.sandbox.remote import Remote, RemoteIterator, handle_of
 from engine.sandbox.session import Ended, NeedsCandidate, Session, outcome_of
@@ -31,7 +32,7 @@ _SIDE = 80
 
 
 def judge_apart(
-    channel: wire.Channel, job: dict[str, Any], tests: TestPlan, prelude: dict[str, Any], helpers: dict[str, Any]
+    channel: messages.Channel, job: dict[str, Any], tests: TestPlan, prelude: dict[str, Any], helpers: dict[str, Any]
 ) -> Outcome:
     """The outcome of tests run in this process against a candidate at the other end of the channel.
 
@@ -112,16 +113,15 @@ def _limited(session: Session, job: dict[str, Any]) -> Iterator[None]:
     """Stop the tests themselves at the program's CPU and wall time, again and again should they catch it."""
     until = time.monotonic() + job["wall"]
     cpu_until = time.process_time() + job["cpu"]
-    armed = True
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        if armed:
-            wall = time.monotonic() >= until
-            if wall or time.process_time() >= cpu_until:
-                what = f"{job['wall']:g} s of wall time" if wall else f"{job['cpu']:g} s of CPU time"
-                raise session.end_with(Outcome("timeout", f"{what}, in the tests"))
+    def stop() -> None:
+        wall = time.monotonic() >= until
+        if wall or time.process_time() >= cpu_until:
+            what = f"{job['wall']:g} s of wall time" if wall else f"{job['cpu']:g} s of CPU time"
+            raise session.end_with(Outcome("timeout", f"{what}, in the tests"))
 
-    before = [(s, signal.signal(s, stop)) for s in (signal.SIGALRM, signal.SIGPROF)]
+    alarm = _alarm()
+    alarm.stop = stop
     signal.setitimer(signal.ITIMER_REAL, job["wall"], _AGAIN_S)
     signal.setitimer(signal.ITIMER_PROF, job["cpu"], _AGAIN_S)
     try:
@@ -129,11 +129,28 @@ def _limited(session: Session, job: dict[str, Any]) -> Iterator[None]:
     except Ended:
         pass  # a stop that came while an outcome was being written down
     finally:
-        armed = False
+        alarm.stop = None
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        for number, handler in before:
-            signal.signal(number, handler)
+
+
+class _Alarm:
+    """Calls `stop`, where there is one, when a timer rings; setting its handlers takes longer than a round trip."""
+
+    def __init__(self) -> None:
+        self.stop: Callable[[], None] | None = None
+        for number in (signal.SIGALRM, signal.SIGPROF):
+            signal.signal(number, self._ring)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self.stop is not None:
+            self.stop()
+
+
+@functools.cache
+def _alarm() -> _Alarm:
+    """The alarm of this process, from its first use on."""
+    return _Alarm()
 
 
 def _explained(error: BaseException, session: Session, tests: TestPlan) -> Outcome:
@@ -187,7 +204,7 @@ _SHORT.maxlong = 40
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = 12
 
 
-def judge_beside(channel: wire.Channel, job: dict[str, Any]) -> Outcome:
+def judge_beside(channel: messages.Channel, job: dict[str, Any]) -> Outcome:
     """The outcome of tests run in the candidate's own interpreter; the proof of their end comes after it has loaded."""
     session = Session(channel)
     nonce, finished = secrets.token_hex(16), False

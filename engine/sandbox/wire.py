@@ -1,8 +1,7 @@
-"""Values as plain data on a socket: what may cross between a judge and a child, and the limits on it.
+"""Values as plain data: what may cross between a judge and a child, as JSON, and the limits on it.
 
-A message is 4 bytes of length (big endian) and that many bytes of JSON, at most MESSAGE_MAX. JSON scalars and arrays
-stand for themselves; every other value is an object with one key, its tag. Decoding builds data only, never calls what
-came in, and ends in Malformed for anything unknown, too deep, too large or too slow.
+JSON scalars and arrays stand for themselves; every other value is an object with one key, its tag. Decoding builds data
+only, never calls what came in, and ends in Malformed for anything unknown, too deep, too large or too slow.
 """
 
 from __future__ import annotations
@@ -10,16 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import collections
-import contextlib
 import datetime
 import decimal
 import fractions
 import importlib
-import json
 import math
 import re
-import socket
-import struct
 import sys
 import time
 from collections.abc import Callable
@@ -34,106 +29,10 @@ _BUILTIN_TYPES: dict[str, type] = {
 }
 
 Json = Any
-_PART = 1 << 16
-_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class Malformed(Exception):
     """What arrived, or was to be sent, is not plain data within the limits."""
-
-
-class Closed(Exception):
-    """The other end is gone."""
-
-
-class Channel:
-    """Messages over a stream socket; `deadline` (monotonic seconds) bounds every wait, None waits for ever.
-
-    `last_size` is the length of the last message received, in bytes.
-    """
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
-        self._socket.settimeout(None)
-        self._deadline: float | None = None
-        self._buffer = bytearray()
-        self.last_size = 0
-
-    @property
-    def deadline(self) -> float | None:
-        """Monotonic time at which every wait ends."""
-        return self._deadline
-
-    @deadline.setter
-    def deadline(self, value: float | None) -> None:
-        self._deadline = value
-        self._arm()
-
-    def _arm(self) -> None:
-        """Have the kernel end the next wait at the deadline: one system call for a message instead of a poll before."""
-        left = 0.0 if self._deadline is None else self._deadline - time.monotonic()
-        if self._deadline is not None and left <= 0:
-            raise TimeoutError("deadline")
-        span = struct.pack("ll", int(left), int(left % 1 * 999_998) + (left > 0))  # 0 would be for ever
-        with contextlib.suppress(OSError):
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
-
-    def fileno(self) -> int:
-        """The socket's file descriptor."""
-        return self._socket.fileno()
-
-    def detach(self) -> None:
-        """Close this process's copy of this end, which another goes on using."""
-        self._socket.close()
-
-    def close(self) -> None:
-        """Close this end; whoever waits at either end is told."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-
-    def send(self, message: Json) -> None:
-        """Send one message. Raises Malformed when too large, Closed when nobody listens, TimeoutError when late."""
-        data = _to_json(message).encode()
-        if len(data) > MESSAGE_MAX:
-            raise Malformed(f"a message of {len(data)} bytes")
-        try:
-            self._socket.sendall(len(data).to_bytes(4, "big") + data)
-        except BlockingIOError as e:
-            raise TimeoutError("deadline") from e
-        except OSError as e:
-            raise Closed(str(e)) from e
-
-    def receive(self) -> Json:
-        """The next message. Raises Malformed, Closed, or TimeoutError at the deadline."""
-        buffer = self._buffer
-        while len(buffer) < 4:
-            self._more()
-        length = int.from_bytes(buffer[:4], "big")
-        if length > MESSAGE_MAX:
-            raise Malformed(f"a message of {length} bytes")
-        while len(buffer) < 4 + length:
-            self._arm()  # what comes in small pieces does not put off the deadline
-            self._more()
-        text = bytes(buffer[4 : 4 + length])
-        del buffer[: 4 + length]
-        self.last_size = length
-        try:
-            return json.loads(text.decode())
-        except (ValueError, RecursionError, MemoryError) as e:
-            raise Malformed(f"not JSON: {type(e).__name__}") from e
-
-    def _more(self) -> None:
-        try:
-            part = self._socket.recv(_PART)
-        except BlockingIOError as e:
-            raise TimeoutError("deadline") from e
-        except OSError as e:
-            raise Closed(str(e)) from e
-        if not part:
-            raise Closed("end of stream")
-        self._buffer += part
 
 
 def encode(value: Any, unknown: Callable[[object], Json], depth: int = ENCODE_DEPTH) -> Json:
@@ -215,6 +114,13 @@ _BASES: tuple[tuple[type, Callable[[Any], object]], ...] = (
     (frozenset, lambda v: frozenset(frozenset.__iter__(v))),
     (bytes, lambda v: bytes(bytes.__iter__(v))),
 )
+
+
+def decode(data: Json, handle: Callable[[str, Json], object], trusted: bool = False) -> Any:
+    """The value of JSON data, as `Decoder.decode` gives it."""
+    if data is None or isinstance(data, (bool, int, float, str)):
+        return data
+    return Decoder(handle, trusted).decode(data)
 
 
 class Decoder:

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from engine.protocols import Outcome
-from engine.sandbox import wire
+from engine.sandbox import messages, wire
 from engine.sandbox.plan import plan
 from engine.sandbox.verdict import judge_apart, judge_beside
 
@@ -162,13 +162,13 @@ def test_colliding_keys_do_not_hold_up_the_judge() -> None:
 def test_any_bytes_end_in_a_message_or_a_known_error(data: bytes, framed: bool) -> None:
     """Whatever is on the socket, receiving ends: a message, Malformed, Closed, or the deadline."""
     ours, theirs = socket.socketpair()
-    channel = wire.Channel(ours)
+    channel = messages.Channel(ours)
     channel.deadline = time.monotonic() + 0.05
     theirs.sendall(struct.pack(">I", len(data)) + data if framed else data)
     theirs.close()
     try:
         channel.receive()
-    except (wire.Malformed, wire.Closed, TimeoutError):
+    except (wire.Malformed, messages.Closed, TimeoutError):
         pass
     finally:
         channel.close()
@@ -177,7 +177,7 @@ def test_any_bytes_end_in_a_message_or_a_known_error(data: bytes, framed: bool) 
 def test_a_silent_child_meets_the_deadline() -> None:
     """A half message does not hold the reader past its deadline."""
     ours, theirs = socket.socketpair()
-    channel = wire.Channel(ours)
+    channel = messages.Channel(ours)
     channel.deadline = time.monotonic() + 0.1
     theirs.sendall(b"\0\0\0\x08abc")
     with pytest.raises(TimeoutError):
@@ -187,10 +187,10 @@ def test_a_silent_child_meets_the_deadline() -> None:
 
 
 @contextmanager
-def a_child_that_says(answers: list[Any], echo: bool) -> Iterator[wire.Channel]:
+def a_child_that_says(answers: list[Any], echo: bool) -> Iterator[messages.Channel]:
     """A channel whose other end loads anything, then gives these answers, with the call's own tag where `echo`."""
     ours, theirs = socket.socketpair()
-    child = wire.Channel(theirs)
+    child = messages.Channel(theirs)
     child.deadline = time.monotonic() + 5
 
     def speak() -> None:
@@ -202,14 +202,14 @@ def a_child_that_says(answers: list[Any], echo: bool) -> Iterator[wire.Channel]:
                 if echo and isinstance(answer, dict):
                     answer = {**answer, "n": asked.get("n")}
                 child.send(answer)
-        except (wire.Closed, wire.Malformed, TimeoutError):
+        except (messages.Closed, wire.Malformed, TimeoutError):
             pass
         finally:
             child.close()
 
     thread = threading.Thread(target=speak)
     thread.start()
-    channel = wire.Channel(ours)
+    channel = messages.Channel(ours)
     channel.deadline = time.monotonic() + 2
     yield channel
     channel.close()
