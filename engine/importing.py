@@ -42,7 +42,7 @@ def configuration_of(imported: Imported, benchmark: Benchmark) -> Configuration:
         # Greedy draws nothing, so that top_p and top_k of a greedy run say nothing.
         default = Decoding()
         decoding = default if temperature == 0 else Decoding(
-            temperature, float(told.get("top_p", default.top_p)), int(told.get("top_k", default.top_k))
+            temperature, float(told.get("top_p", -1)), int(told.get("top_k", -1))
         )  # fmt: skip
     return Configuration(
         model=imported.model,
@@ -69,7 +69,8 @@ def origin_of(path: Path, kind: str = "", results: Path | None = None) -> dict[s
     """Where imported replies are from: name and sha256 of the file (none for a folder), kind and results as asked."""
     told = {"file": path.name, "kind": kind, "results": results.name if results else ""}
     if path.is_file():
-        told["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as stream:
+            told["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
     return {name: value for name, value in told.items() if value}
 
 

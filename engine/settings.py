@@ -22,7 +22,7 @@ UNKNOWN = "unknown"
 @dataclass(frozen=True, order=True)
 class Decoding:
     """How the next token is chosen: greedy at temperature 0, else sampled from the top_p nucleus of the top_k best
-    (0: all).
+    (0: all). -1 stands for what is unknown of other people's replies.
     """
 
     temperature: float = 0.0
@@ -41,10 +41,16 @@ class Decoding:
             return UNKNOWN
         if self.greedy:
             return "greedy"
-        extra = ("" if self.top_p == 0.95 else f" top_p={self.top_p:g}") + (
-            "" if not self.top_k else f" top_k={self.top_k}"
+        unknown = " and ".join(name for name in ("top_p", "top_k") if name not in self.told)
+        extra = ("" if self.top_p in (0.95, -1) else f" top_p={self.top_p:g}") + (
+            "" if self.top_k in (0, -1) else f" top_k={self.top_k}"
         )
-        return f"T={self.temperature:g}{extra}"
+        return f"T={self.temperature:g}{extra}" + (f" ({unknown} {UNKNOWN})" if unknown else "")
+
+    @property
+    def told(self) -> dict[str, float]:
+        """Temperature, top_p and top_k by name, without what is unknown."""
+        return {name: value for name, value in asdict(self).items() if value >= 0}
 
 
 UNKNOWN_DECODING = Decoding(-1.0)

@@ -90,7 +90,7 @@ def _arguments(sheet: Sheet) -> dict[str, Any]:
     c = sheet.configuration
     known: dict[str, Any] = {"prompt_template": c.template}
     if c.decoding != UNKNOWN_DECODING:
-        known |= {"temperature": c.decoding.temperature, "top_p": c.decoding.top_p, "top_k": c.decoding.top_k}
+        known |= c.decoding.told
     if c.max_length:
         known["max_tokens"] = c.max_length
     return known

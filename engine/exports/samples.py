@@ -62,8 +62,7 @@ def bigcode_config(configuration: Configuration) -> dict[str, Any]:
     c = configuration
     config: dict[str, Any] = {"model": c.model, "n_samples": c.samples, "prompt": c.template}
     if c.decoding != UNKNOWN_DECODING:
-        config |= {"do_sample": not c.decoding.greedy, "temperature": c.decoding.temperature, "top_p": c.decoding.top_p}
-        config |= {"top_k": c.decoding.top_k}
+        config |= {"do_sample": not c.decoding.greedy, **c.decoding.told}
     if c.seed >= 0:
         config["seed"] = c.seed
     if c.max_length:
@@ -108,9 +107,7 @@ def lm_eval(sheet: Sheet) -> dict[str, str]:
 
 def _options(sheet: Sheet) -> dict[str, Any]:
     decoding = sheet.configuration.decoding
-    if decoding == UNKNOWN_DECODING:
-        return {}
-    return {"do_sample": not decoding.greedy, "temperature": decoding.temperature, "top_p": decoding.top_p}
+    return {"do_sample": not decoding.greedy, **decoding.told} if decoding != UNKNOWN_DECODING else {}
 
 
 def lines(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -19,6 +19,8 @@ def read_bigcode(path: Path, tasks: Tasks, results: Path | None = None) -> list[
         raise ImportedError(f"{path}: expected a list of lists of programs, found {type(lists).__name__}")
     config = _config(results) if results else {}
     start = config.get("limit_start") or 0
+    if not isinstance(start, int) or start < 0:
+        raise ImportedError(f"{results}, config.limit_start: expected a whole number from 0 up, found {start!r}")
     if start + len(lists) > len(tasks.ids):
         raise ImportedError(
             f"{path}: {len(lists)} problems from place {start} on, but the benchmark has {len(tasks.ids)}: "
@@ -26,13 +28,18 @@ def read_bigcode(path: Path, tasks: Tasks, results: Path | None = None) -> list[
         )
     samples = []
     for place, texts in enumerate(lists):
+        if texts is not None and not isinstance(texts, list):
+            raise ImportedError(
+                f"{path}, problem {place}: expected a list of programs, found {type(texts).__name__}; "
+                "a list of texts alone holds references, not generations"
+            )
         for number, text in enumerate(texts or ()):
             if not isinstance(text, str):
                 raise ImportedError(f"{path}, problem {place}, sample {number}: found {type(text).__name__}, not text")
             samples.append(Sample(tasks.ids[start + place], number, text))
     model = str(config.get("model") or "unknown")
     notes = _notes(config, max((len(texts or ()) for texts in lists), default=0))
-    return [Imported(model, PROGRAM, AS_STORED, tuple(samples), _settings(config), notes)]
+    return [Imported(model, PROGRAM, AS_STORED, tuple(samples), _settings(config, str(results)), notes)]
 
 
 def _config(path: Path) -> dict[str, Any]:
@@ -43,11 +50,12 @@ def _config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _settings(config: dict[str, Any]) -> dict[str, Any]:
+def _settings(config: dict[str, Any], where: str) -> dict[str, Any]:
     greedy = config.get("do_sample") is False
     quantised = "8bit" if config.get("load_in_8bit") else "4bit" if config.get("load_in_4bit") else None
     # The harness notes its --precision even where a quantised model is loaded, which does not use it.
     return known(
+        where,
         temperature=0.0 if greedy else config.get("temperature"),
         top_p=config.get("top_p"),
         top_k=config.get("top_k"),

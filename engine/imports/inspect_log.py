@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -34,26 +35,46 @@ def read_inspect(path: Path, tasks: Tasks) -> list[Imported]:
             members = [info for info in archive.infolist() if info.filename.startswith("samples/")]
             header = _member(archive, "header.json", path)
             rows = [parse_json(_bytes(archive, info, path).decode(), f"{path}, {info.filename}") for info in members]
-    except (OSError, zipfile.BadZipFile, UnicodeDecodeError) as error:
+    except (OSError, zipfile.BadZipFile, UnicodeDecodeError, zlib.error, NotImplementedError) as error:
         raise ImportedError(f"{path}: not a whole .eval log ({error}): get it again") from error
-    told = header.get("eval", {}) if isinstance(header, dict) else {}
-    config = told.get("model_generate_config") or {}
-    settings = known(temperature=config.get("temperature"), top_p=config.get("top_p"), seed=config.get("seed"))
+    told = _object(_object(header).get("eval"))
+    config = _object(told.get("model_generate_config"))
+    settings = known(
+        f"{path}, header.json",
+        temperature=config.get("temperature"),
+        top_p=config.get("top_p"),
+        top_k=config.get("top_k"),
+        seed=config.get("seed"),
+    )
     replies, answers = [], []
     for row in rows:
-        where = f"{path}, sample {row.get('id')!r}"
+        where = f"{path}, sample {_object(row).get('id')!r}"
         task_id = tasks.of(typed(row, "id", (str, int), where), where)
-        number = int(row.get("epoch", 1)) - 1
-        score: dict[str, Any] = next(iter((row.get("scores") or {}).values()), {})
+        number = typed({"epoch": 1, **row}, "epoch", int, where) - 1
+        if number < 0:
+            raise ImportedError(f"{where}, field 'epoch': expected a whole number from 1 up, found {number + 1}")
+        score = _object(next(iter(_object(row.get("scores")).values()), None))
         passed = VERDICTS.get(score.get("value")) if isinstance(score.get("value"), (str, int, float)) else None
-        for choice in (row.get("output") or {}).get("choices", [])[:1]:
-            stop = STOP.get(choice.get("stop_reason", ""), "unknown")
-            replies.append(Sample(task_id, number, _content(choice.get("message", {}).get("content")), stop, passed))
+        for choice in _choices(row)[:1]:
+            stop = STOP.get(str(choice.get("stop_reason")), "unknown")
+            replies.append(
+                Sample(task_id, number, _content(_object(choice.get("message")).get("content")), stop, passed)
+            )
             if isinstance(score.get("answer"), str):
                 answers.append(Sample(task_id, number, score["answer"], stop, passed))
     model = str(told.get("model", "unknown"))
     found = [Imported(model, REPLY, "first_fence", tuple(replies), settings)]
     return found + ([Imported(model, PROGRAM, AS_STORED, tuple(answers), settings)] if answers else [])
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """The value where it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def _choices(row: dict[str, Any]) -> list[dict[str, Any]]:
+    found = _object(row.get("output")).get("choices")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _content(value: Any) -> str:

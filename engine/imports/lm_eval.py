@@ -37,7 +37,7 @@ def read_lm_eval(path: Path, tasks: Tasks) -> list[Imported]:
         )
         for number, text in enumerate(replies):
             raw[task_id, number] = Sample(task_id, number, text)
-        settings = settings or _settings(row)
+        settings = settings or _settings(row, where)
         prompt = str(doc.get("prompt", "\0"))
         continues = continues or any(
             text.startswith(prompt + reply) for text, reply in zip(texts, replies, strict=False)
@@ -69,11 +69,16 @@ def _verdict(row: dict[str, Any]) -> bool | None:
     return bool(told[0]) if told and told[0] in (0, 1) else None
 
 
-def _settings(row: dict[str, Any]) -> dict[str, Any]:
+def _settings(row: dict[str, Any], where: str) -> dict[str, Any]:
     arguments = row.get("arguments")
     first = arguments.get("gen_args_0", {}) if isinstance(arguments, dict) else {}
     options = first.get("arg_1", {}) if isinstance(first, dict) else {}
     if not isinstance(options, dict):
         return {}
     greedy = options.get("do_sample") is False
-    return known(temperature=0.0 if greedy else options.get("temperature"), top_p=options.get("top_p"))
+    return known(
+        where,
+        temperature=0.0 if greedy else options.get("temperature"),
+        top_p=options.get("top_p"),
+        top_k=options.get("top_k"),
+    )

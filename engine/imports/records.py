@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import math
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from engine.benchmarks.completion import number_of
 from engine.errors import ImportedError
@@ -17,6 +21,9 @@ PROGRAM, COMPLETION, REPLY = "program", "completion", "reply"
 
 AS_STORED = "as stored"
 """The extraction of a configuration whose programs were made elsewhere, by a rule that its file need not tell."""
+
+NUMBERS = frozenset({"temperature", "top_p", "top_k", "seed", "max_length"})
+PACK = frozenset({"python", "javascript", "java", "go", "cpp", "rust"})
 
 LARGEST = 1 << 30
 """Bytes; generations of a benchmark are some megabytes."""
@@ -57,12 +64,17 @@ class Tasks:
         self.ids = [problem.task_id for problem in problems]
         self._known = {task_id: task_id for task_id in self.ids}
         self._numbers = {number_of(task_id): task_id for task_id in self.ids}
+        families = {family_of(task_id) for task_id in self.ids}
+        # HumanEvalPack's problems are HumanEval's, under the name of their language.
+        self._families = {"", *families, *(("humaneval",) if families & PACK else ())}
         self._prompts = {(problem.prompt or problem.header).strip(): problem.task_id for problem in problems}
 
     def of(self, name: object, where: str) -> str:
         """The benchmark's task id for a name. `ImportedError` when it has no such problem."""
         text = str(name)
-        found = self._known.get(text) or self._numbers.get(number_of(text))
+        found = self._known.get(text)
+        if found is None and family_of(text) in self._families:
+            found = self._numbers.get(number_of(text))
         if found is None:
             raise ImportedError(
                 f"{where}: task {text!r} is no problem of this benchmark, whose first is {self.ids[0]!r}: "
@@ -76,19 +88,36 @@ class Tasks:
         return self._prompts.get(text) or next((t for p, t in self._prompts.items() if p and text.endswith(p)), None)
 
 
-def read_text(path: Path) -> str:
-    """A file's text; `ImportedError` names the file and the reason."""
+def family_of(task_id: str) -> str:
+    """What stands before the number in a task id, in small letters; "" where it is a number alone."""
+    return task_id.rpartition("/")[0].casefold()
+
+
+@contextmanager
+def opened_text(path: Path) -> Iterator[TextIO]:
+    """A file's lines, also of one that is packed with gzip; `ImportedError` names the file and the reason.
+
+    Lines end at a newline only: a reply may hold what else Unicode takes for the end of a line.
+    """
+    unpack = gzip.open if path.suffix == ".gz" else open
     try:
         if path.stat().st_size > LARGEST:
             raise ImportedError(f"{path}: more than {LARGEST:,} bytes; expected a file of generations")
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ImportedError(f"{path}: cannot be read as UTF-8 text ({error}); check the path") from error
+        with unpack(path, "rt", encoding="utf-8-sig", newline="\n") as stream:
+            yield stream
+    except UnicodeDecodeError as error:
+        raise ImportedError(f"{path}: cannot be read as UTF-8 text ({error}); save it as UTF-8") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise ImportedError(f"{path}: cannot be read ({error}); check the path, or get it again") from error
 
 
 def read_json(path: Path) -> Any:
     """A JSON file's value."""
-    return parse_json(read_text(path), str(path))
+    with opened_text(path) as stream:
+        text = stream.read()
+    if not text.strip():
+        raise ImportedError(f"{path}: the file is empty")
+    return parse_json(text, str(path))
 
 
 def parse_json(text: str, where: str) -> Any:
@@ -101,14 +130,19 @@ def parse_json(text: str, where: str) -> Any:
 
 def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a JSON Lines file, each with its place for messages."""
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        value = parse_json(line, where)
-        if not isinstance(value, dict):
-            raise ImportedError(f"{where}: expected an object, found {type(value).__name__}")
-        yield where, value
+    some = False
+    with opened_text(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            where = f"{path}, line {number}"
+            value = parse_json(line, where)
+            if not isinstance(value, dict):
+                raise ImportedError(f"{where}: expected an object, found {type(value).__name__}")
+            some = True
+            yield where, value
+    if not some:
+        raise ImportedError(f"{path}: the file is empty")
 
 
 def typed(row: Any, key: str, kind: type | tuple[type, ...], where: str) -> Any:
@@ -131,6 +165,15 @@ def numbered(rows: Sequence[tuple[str, Callable[[int], Sample]]]) -> tuple[Sampl
     return tuple(found)
 
 
-def known(**settings: Any) -> dict[str, Any]:
-    """The settings that a file tells; None means that it does not."""
-    return {name: value for name, value in settings.items() if value is not None}
+def known(where: str, **settings: Any) -> dict[str, Any]:
+    """The settings that a file tells; None means that it does not. `ImportedError` where a number is none."""
+    told = {name: value for name, value in settings.items() if value is not None}
+    for name in told.keys() & NUMBERS:
+        try:
+            number = float(told[name])
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise ImportedError(f"{where}, setting {name}: expected a number, found {told[name]!r}: correct it there")
+        told[name] = number
+    return told

@@ -60,12 +60,14 @@ def read_helm(path: Path, tasks: Tasks) -> list[Imported]:
         instance = typed(entry, "instance", dict, where)
         prompt = typed(typed(entry, "request", dict, where), "prompt", str, where)
         task_id = tasks.of_prompt(prompt) or tasks.of(str(instance.get("id", "")).removeprefix("id"), where)
-        for completion in (entry.get("result") or {}).get("completions", []):
+        result = entry.get("result")
+        for completion in typed(result, "completions", list, f"{where}, result") if result else ():
+            text = typed(completion, "text", str, f"{where}, completion")
             reason = completion.get("finish_reason") or {}
             stop = STOP.get(reason.get("reason", "") if isinstance(reason, dict) else "", "unknown")
             number = seen.get(task_id, 0)
             seen[task_id] = number + 1
-            samples.append(Sample(task_id, number, typed(completion, "text", str, where), stop))
-    settings = known(temperature=spec.get("temperature"))
+            samples.append(Sample(task_id, number, text, stop))
+    settings = known(f"{path}, adapter_spec", temperature=spec.get("temperature"))
     model = str(spec.get("model_deployment") or spec.get("model") or "unknown")
     return [Imported(model, COMPLETION, "humaneval-stop", tuple(samples), settings)]

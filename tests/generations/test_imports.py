@@ -97,7 +97,8 @@ def test_bigcode_without_results_and_with_odd_samples(tmp_path: Path, benchmark:
     assert (found.model, dict(found.settings), len(found.samples)) == ("unknown", {}, 3)
     old = whole(tmp_path / "evaluation_results.json", {"config": {"model": "m", "temperature": 0.2, "n_samples": 1}})
     (found,) = read_generations(path, benchmark.problems, "bigcode", old)
-    assert found.notes == ("the file holds 2 samples a problem, of which the harness scored the first 1 only",)
+    assert found.notes[0] == "the file holds 2 samples a problem, of which the harness scored the first 1 only"
+    assert found.notes[1].startswith("problems have 1 to 2 samples: 2 are taken as asked of each")
     with pytest.raises(ImportedError, match="4 problems from place 0 on, but the benchmark has 3"):
         read_generations(whole(path, [["a"]] * 4), benchmark.problems)
 
