@@ -1,7 +1,8 @@
-"""Time the 60-configuration grid as it is planned against 60 independent runs, and compare their tokens; prints JSON.
+"""Time the 60-configuration grid as it is planned against 60 independent runs, and compare their replies; prints JSON.
 
-    python bench/grid.py [--problems 8] [--many-problems 2] [--repeats 3] [--many-repeats 1] [--samples 20]
-                         [--configurations 10] [--naive-problems 3] [--lengths 160,320] [--audit 30] [--width 0]
+    python bench/grid.py [--problems 8] [--many-problems 2] [--samples 20] [--repeats 3] [--many-repeats 3]
+                         [--configurations 8] [--naive-problems 2] [--whole 5] [--lengths 160,320] [--audit 20]
+                         [--width 0]
 
 The grid is the reference study's (2 templates x 3 decodings x 2 lengths x 5 precisions) on the first problems of
 bugfix-mini. Its lengths are 160 and 320 tokens of prompt and reply, as in the embedded study, in place of 512 and 2048:
@@ -13,10 +14,14 @@ the small model talks on to the limit, and its problems are about a quarter as l
 there are cores. A sample of configurations (evenly spaced over the grid) and problems is measured, two samples a
 problem, the second of which finds the prompt in the class's own cache; 60 x problems x samples are extrapolated.
 Deriving the five files and calibrating them is done once per file and machine, before both, and stated apart; with
-`--width` nothing is calibrated.
+`--width` nothing is calibrated. Planned and naive take turns; medians over the repeats.
 
-Planned and naive differ in numerics (width), so their greedy texts are compared only for information. What must be
-identical are the run's replies and the same samples made alone in the same shape, which the audit does here.
+Planned and naive differ in numerics (width), so what they answer is compared only for information. What must be
+identical: `--whole` whole configurations, each run once more as the only one of a run of its own, in the same shape
+with an empty store (its scores, and every reply's key, tokens, text and outcome); and samples that the audit makes
+alone. The same whole configurations are timed through the naive loop too, which says how good the extrapolation is.
+
+About 7 minutes on two cores that nothing else uses; progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -28,16 +33,12 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from independent import Naive, naive
+from planned import Planned, account, differences, planned
 
 from cache import files as model_files
 from cache.store import Store
@@ -47,14 +48,9 @@ from engine.cells import read_run
 from engine.control import Control
 from engine.environment import free_cores
 from engine.job import Job
-from engine.judging import JudgePool
-from engine.models import schedule
-from engine.models.llamacpp import LlamaDecoder
 from engine.models.precision import derive
 from engine.plan import make_plan
-from engine.protocols import Sandbox
 from engine.recorder import Recorder
-from engine.run import Runner
 from engine.sandbox import open_sandbox
 from engine.settings import Configuration, Grid, parse_decoding
 from engine.worker import real_parts
@@ -74,136 +70,10 @@ def grid_of(lengths: tuple[int, ...], samples: int) -> list[Configuration]:
     return list(grid.configurations(["small"]))
 
 
-# planned
-
-
-class Clock:
-    """Seconds by kind of work, added up by wrapping the calls that do it."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    @contextmanager
-    def timed(self, kind: str) -> Iterator[None]:
-        """Add the seconds of a block."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[kind] += time.perf_counter() - began
-
-    def wrap(self, kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function, timed."""
-
-        def timed(*arguments: Any, **named: Any) -> Any:
-            with self.timed(kind):
-                return function(*arguments, **named)
-
-        return timed
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Wrap what a run does of each kind."""
-        places = ((LlamaDecoder, "prefill", "prefill"), (LlamaDecoder, "decode", "decode"),
-                  (schedule, "choose", "sampling"), (schedule, "choose_all", "sampling"),
-                  (JudgePool, "drain", "waiting for the judge at the end of a load"))  # fmt: skip
-        patches = [
-            mock.patch.object(owner, name, self.wrap(kind, getattr(owner, name)))
-            for owner, name, kind in places
-            if hasattr(owner, name) and name != "drain"
-        ]
-        drain = JudgePool.drain
-        patches.append(mock.patch.object(JudgePool, "drain", lambda pool: self._listed(drain(pool))))
-        for one in patches:
-            one.start()
-        try:
-            yield
-        finally:
-            for one in patches:
-                one.stop()
-
-    def _listed(self, results: Iterator[Any]) -> list[Any]:
-        with self.timed("waiting for the judge"):
-            return list(results)
-
-
-@dataclass
-class Planned:
-    """One planned run: wall seconds, seconds by kind of work, counts, and the store that holds it."""
-
-    seconds: float
-    parts: dict[str, float]
-    generations: int
-    tokens: int
-    store: Path
-    run: int
-
-
-def planned(job: Job, folder: Path, facts: Path) -> Planned:
-    """Run a job in a store of its own, which starts with the hashes and calibrations of `facts`."""
-    folder.mkdir()
-    path = folder / "store.sqlite"
-    copy_facts(facts, path)
-    store = Store(path)
-    run = store.create_run("bench", "", job.as_dict())
-    recorder = Recorder(store, run)
-    clock = Clock()
-    parts = real_parts(job, store)
-    judged = replace(
-        parts,
-        model=clock.wrap("load", parts.model),
-        sandbox=lambda: Timed(parts.sandbox(), clock),
-        crowding=str,
-        meters=tuple,
-    )
-    began = time.perf_counter()
-    with clock.watching():
-        state = Runner(job, judged, recorder, Control(recorder)).run()
-    seconds = time.perf_counter() - began
-    assert state == "finished", state
-    made = [body for body in store.events_of(run, "Generated") if not body["reused"]]
-    failed = store.events_of(run, "ConfigurationFailed")
-    assert not failed, failed
-    store.close()
-    return Planned(seconds, dict(clock.seconds), len(made), sum(body["tokens"] for body in made), path, run)
-
-
-class Timed:
-    """A sandbox whose programs' seconds are added up; they run beside the model."""
-
-    def __init__(self, sandbox: Sandbox, clock: Clock) -> None:
-        self._sandbox, self._clock = sandbox, clock
-        self.level, self.identity, self.close = sandbox.level, sandbox.identity, sandbox.close
-
-    def run(self, program: Any, limits: Any) -> Any:
-        """See `Sandbox.run`."""
-        with self._clock.timed("programs, in their own processes beside the model"):
-            return self._sandbox.run(program, limits)
-
-
-def copy_facts(source: Path, target: Path) -> None:
-    """Hashes and calibrations, so that no repeat measures them again."""
-    old, new = Store(source), Store(target)
-    for key, body in old._db.execute("SELECT key, body FROM facts").fetchall():
-        if key.startswith(("sha256 ", "calibration ")):
-            new.put_fact(key, json.loads(body))
-    old.close()
-    new.close()
-
-
-def account(run: Planned) -> dict[str, Any]:
-    """Where the wall seconds of a planned run went, in per cent; programs run beside them."""
-    beside = "programs, in their own processes beside the model"
-    inside = {kind: seconds for kind, seconds in run.parts.items() if kind != beside}
-    rest = run.seconds - sum(inside.values())
-    shares = {**inside, "all else (prompts, cuts, drafts, store, reference check)": rest}
-    return {
-        "share_of_wall_percent": {kind: round(100 * seconds / run.seconds, 1) for kind, seconds in shares.items()},
-        "program_seconds_beside": round(run.parts.get(beside, 0.0), 1),
-    }
-
-
-# both
+def spread(some: list[Configuration], count: int) -> list[Configuration]:
+    """`count` of them, evenly spaced."""
+    count = min(count, len(some))
+    return [some[(2 * i + 1) * len(some) // (2 * count)] for i in range(count)]
 
 
 class Bench:
@@ -215,10 +85,15 @@ class Bench:
         self.lengths = tuple(int(part) for part in options.lengths.split(","))
         self.facts = folder / "facts.sqlite"
         self.sandbox = open_sandbox()
+        self.began = time.perf_counter()
         self._count = 0
         text = (files("engine") / "benchmarks" / "data" / "bugfix_mini.jsonl").read_text(encoding="utf-8")
         self._rows = text.splitlines(keepends=True)
         self.paths: dict[str, Path] = {}
+
+    def say(self, what: str) -> None:
+        """Progress, on stderr."""
+        print(f"{time.perf_counter() - self.began:5.0f} s  {what}", file=sys.stderr, flush=True)
 
     def data(self, problems: int) -> str:
         """The benchmark's first problems as a file."""
@@ -226,15 +101,15 @@ class Bench:
         path.write_text("".join(self._rows[:problems]), encoding="utf-8")
         return str(path)
 
-    def job(self, problems: int, samples: int) -> Job:
-        """The whole grid as a worker gets it."""
-        configurations = tuple(grid_of(self.lengths, samples))
-        return Job(configurations, {"small": SPEC}, {BENCHMARK: self.data(problems)}, self.options.width)
+    def job(self, problems: int, configurations: list[Configuration]) -> Job:
+        """Some configurations as a worker gets them."""
+        data = {BENCHMARK: self.data(problems)}
+        return Job(tuple(configurations), {"small": SPEC}, data, self.options.width)
 
     def prepare(self) -> dict[str, float]:
         """Derive and calibrate every file; seconds for each."""
         store = Store(self.facts)
-        parts = real_parts(self.job(1, 1), store)
+        parts = real_parts(self.job(1, grid_of(self.lengths, 1)), store)
         source = model_files.find_model(SPEC, store)
         found = {}
         for precision in PRECISIONS:
@@ -242,54 +117,91 @@ class Bench:
             self.paths[precision] = derive(source, precision, None, store).path
             parts.model("small", precision, max(self.lengths)).close()
             found[precision] = round(time.perf_counter() - began, 1)
+            self.say(f"{precision} derived and calibrated")
         store.close()
         return found
 
-    def planned(self, problems: int, samples: int) -> Planned:
-        """One planned run."""
+    def planned(self, problems: int, configurations: list[Configuration]) -> Planned:
+        """One planned run, in a store of its own."""
         self._count += 1
-        return planned(self.job(problems, samples), self.folder / f"run-{self._count}", self.facts)
+        return planned(self.job(problems, configurations), self.folder / f"run-{self._count}", self.facts)
 
     def naive(self, problems: int) -> list[Naive]:
-        """The sampled configurations, each with problems of its own."""
+        """A sample of the configurations, each with problems of its own."""
         benchmark = open_benchmark(BENCHMARK, self.data(problems))
-        every = grid_of(self.lengths, 1)
-        count = min(self.options.configurations, len(every))
-        chosen = [every[(2 * i + 1) * len(every) // (2 * count)] for i in range(count)]
         found = []
-        for index, c in enumerate(chosen):
-            some = self.options.naive_problems
-            which = [benchmark.problems[(index * some + j) % problems] for j in range(min(some, problems))]
+        some = min(self.options.naive_problems, problems)
+        for index, c in enumerate(spread(grid_of(self.lengths, 1), self.options.configurations)):
+            which = [benchmark.problems[(index * some + j) % problems] for j in range(some)]
             found.append(naive(c, self.paths[c.precision], benchmark, which, self.sandbox))
         return found
 
 
-def compared(bench: Bench, problems: int, samples: int, repeats: int) -> tuple[dict[str, Any], Planned, list[Naive]]:
-    """Planned and naive, interleaved: medians, and their ratio."""
-    runs, naives = [], []
-    for _ in range(repeats):
-        runs.append(bench.planned(problems, samples))
-        naives.append(bench.naive(problems))
-    scale = 60 / len(naives[0])
-    all_n = [scale * sum(one.total(problems, samples) for one in found) for found in naives]
-    once = [
-        scale * sum(one.total(problems, 1 if one.configuration.decoding.greedy else samples) for one in found)
-        for found in naives
-    ]
-    ours, theirs, greedy_once = (statistics.median(some) for some in ([r.seconds for r in runs], all_n, once))
-    plan = make_plan(grid_of(bench.lengths, samples))
-    naive_count = 60 * samples * problems
-    report = {
-        "samples": samples, "problems": problems, "repeats": repeats,
-        "generations_per_problem": {"planned": plan.generations({BENCHMARK: 1}), "naive": naive_count // problems},
-        "planned_s": round(ours, 1), "planned_s_each": [round(r.seconds, 1) for r in runs],
-        "planned_tokens": runs[0].tokens, "planned_replies_made": runs[0].generations,
-        "naive_s": round(theirs, 1), "naive_s_each": [round(x, 1) for x in all_n],
-        "naive_s_if_greedy_runs_once": round(greedy_once, 1),
-        "times_faster": round(theirs / ours, 2), "times_faster_if_greedy_runs_once": round(greedy_once / ours, 2),
-        "where_the_planned_time_goes": account(runs[-1]),
-    }  # fmt: skip
-    return report, runs[-1], naives[-1]
+class Compared:
+    """Planned and naive on the same problems, a pair at a time."""
+
+    def __init__(self, bench: Bench, problems: int, samples: int, repeats: int) -> None:
+        self.bench, self.problems, self.samples, self.repeats = bench, problems, samples, repeats
+        self.configurations = grid_of(bench.lengths, samples)
+        self.runs: list[Planned] = []
+        self.naives: list[list[Naive]] = []
+
+    def pair(self) -> None:
+        """One more of each, unless there are enough."""
+        if len(self.runs) < self.repeats:
+            self.runs.append(self.bench.planned(self.problems, self.configurations))
+            self.bench.say(f"n={self.samples}: planned run {len(self.runs)} of {self.repeats}")
+            self.naives.append(self.bench.naive(self.problems))
+            self.bench.say(f"n={self.samples}: naive sample {len(self.naives)} of {self.repeats}")
+
+    def report(self) -> dict[str, Any]:
+        """Medians, and their ratio."""
+        problems, samples = self.problems, self.samples
+        scale = 60 / len(self.naives[0])
+        all_n = [scale * sum(one.total(problems, samples) for one in found) for found in self.naives]
+        once = [
+            scale * sum(one.total(problems, 1 if one.configuration.decoding.greedy else samples) for one in found)
+            for found in self.naives
+        ]
+        ours, theirs, greedy_once = map(statistics.median, ([run.seconds for run in self.runs], all_n, once))
+        counted = make_plan(self.configurations).generations({BENCHMARK: 1})
+        return {
+            "samples": samples, "problems": problems, "repeats": len(self.runs),
+            "generations_per_problem": {"planned": counted, "naive": 60 * samples},
+            "planned_s": round(ours, 1), "planned_s_each": [round(run.seconds, 1) for run in self.runs],
+            "planned_tokens": self.runs[0].tokens, "planned_replies_made": self.runs[0].generations,
+            "naive_s": round(theirs, 1), "naive_s_each": [round(x, 1) for x in all_n],
+            "naive_s_if_greedy_runs_once": round(greedy_once, 1),
+            "times_faster": round(theirs / ours, 2), "times_faster_if_greedy_runs_once": round(greedy_once / ours, 2),
+            "where_the_planned_time_goes": account(self.runs[-1]),
+        }  # fmt: skip
+
+
+def both_ways(bench: Bench, run: Planned, sampled: list[Naive], problems: int, count: int) -> dict[str, Any]:
+    """Whole configurations, each as the only one of a run with an empty store, against the planned run of all."""
+    benchmark = open_benchmark(BENCHMARK, bench.data(problems))
+    rows, samples, wrong = [], 0, []
+    loops, extrapolated = 0.0, 0.0
+    for c in spread([one.configuration for one in sampled], count):
+        alone = bench.planned(problems, [c])
+        made, scores, found = differences(run, alone, c.id)
+        loop = naive(c, bench.paths[c.precision], benchmark, benchmark.problems, bench.sandbox)
+        loops += loop.load + problems * loop.first
+        extrapolated += next(one for one in sampled if one.configuration == c).total(problems, 1)
+        samples += made
+        wrong += [f"{c.label}: {one}" for one in found]
+        rows.append({"configuration": c.label, "score": scores, "alone_s": round(alone.seconds, 1)})
+        if c.decoding.greedy:
+            rows[-1]["score_of_the_loop"] = f"{loop.passed}/{made} (width 1, other numerics: for information)"
+        bench.say(f"both ways: {c.label} {scores}")
+    return {
+        "configurations": rows,
+        "samples": samples,
+        "same_key_tokens_text_and_outcome": samples - len(wrong),
+        "different": wrong,
+        "naive_loop_over_all_problems_s": round(loops, 1),
+        "extrapolated_from_the_sample_s": round(extrapolated, 1),
+    }
 
 
 def identity(bench: Bench, run: Planned, sampled: list[Naive], count: int) -> dict[str, Any]:
@@ -325,36 +237,46 @@ def identity(bench: Bench, run: Planned, sampled: list[Naive], count: int) -> di
     }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser()
-    for name, value in (("problems", 8), ("many-problems", 2), ("repeats", 3), ("many-repeats", 1), ("samples", 20),
-                        ("configurations", 10), ("naive-problems", 3), ("audit", 30), ("width", 0)):  # fmt: skip
+def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """The whole report."""
+    bench = Bench(options, folder)
+    preparing = bench.prepare()
+    one = Compared(bench, options.problems, 1, options.repeats)
+    many = Compared(bench, options.many_problems, options.samples, options.many_repeats)
+    for _ in range(max(options.repeats, options.many_repeats)):
+        one.pair()
+        many.pair()
+    report: dict[str, Any] = {
+        "cores": free_cores(), "width": options.width or "calibrated", "model": SPEC, "lengths": bench.lengths,
+        "naive_sample": {"configurations": options.configurations, "problems_each": options.naive_problems},
+        "derive_and_calibrate_once_s": preparing, "n=1": one.report(),
+    }  # fmt: skip
+    if many.runs:
+        report[f"n={options.samples}"] = many.report()
+    run, sampled = one.runs[-1], one.naives[-1]
+    report["whole_configurations_both_ways"] = both_ways(bench, run, sampled, options.problems, options.whole)
+    report["audit"] = identity(bench, run, sampled, options.audit)
+    bench.sandbox.close()
+    report["load_average_at_end"] = os.getloadavg()[0]
+    report["bench_s"] = round(time.perf_counter() - bench.began, 1)
+    return report
+
+
+def main() -> int:
+    """Measure and print; exit status 1 when a reply that must be identical is not."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    for name, value in (("problems", 8), ("many-problems", 2), ("repeats", 3), ("many-repeats", 3), ("samples", 20),
+                        ("configurations", 8), ("naive-problems", 2), ("whole", 5), ("audit", 20),
+                        ("width", 0)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--lengths", default="160,320")
-    options = parser.parse_args()
-    began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SCORETRACE_HOME"] = folder
-        bench = Bench(options, Path(folder))
-        preparing = bench.prepare()
-        report: dict[str, Any] = {
-            "cores": free_cores(), "width": options.width or "calibrated", "model": SPEC,
-            "lengths": bench.lengths, "configurations": 60,
-            "naive_sample": {"configurations": options.configurations, "problems_each": options.naive_problems},
-            "derive_and_calibrate_once_s": preparing,
-        }  # fmt: skip
-        one, run, sampled = compared(bench, options.problems, 1, options.repeats)
-        report["n=1"] = one
-        report["identity"] = identity(bench, run, sampled, options.audit)
-        if options.many_repeats:
-            many, _, _ = compared(bench, options.many_problems, options.samples, options.many_repeats)
-            report[f"n={options.samples}"] = many
-        bench.sandbox.close()
-        report["bench_s"] = round(time.perf_counter() - began, 1)
+        report = measure(parser.parse_args(), Path(folder))
     json.dump(report, sys.stdout, indent=1)
     print()
+    return 1 if report["whole_configurations_both_ways"]["different"] or report["audit"]["different"] else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,20 +19,24 @@ from engine.settings import Configuration
 
 @dataclass
 class Naive:
-    """One configuration's independent run: seconds to load, per first and further sample of a problem with judging."""
+    """One configuration's independent run: seconds to load, per first and further sample of a problem with judging.
+
+    `passed` counts the first samples.
+    """
 
     configuration: Configuration
     load: float
     first: float
     further: float
     texts: dict[str, str]
+    passed: int
 
     def total(self, problems: int, samples: int) -> float:
         """Extrapolated to a whole run."""
         return self.load + problems * (self.first + (samples - 1) * self.further)
 
 
-def naive(c: Configuration, path: Path, benchmark: Benchmark, problems: list[Problem], sandbox: Sandbox) -> Naive:
+def naive(c: Configuration, path: Path, benchmark: Benchmark, problems: Sequence[Problem], sandbox: Sandbox) -> Naive:
     """Load, generate two samples of each problem one after the other, judge; all of it timed."""
     chat = chat_of_file(path)
     words = prompts.stop_words(benchmark, c.template, chat.eos_token)
@@ -56,24 +61,30 @@ def naive(c: Configuration, path: Path, benchmark: Benchmark, problems: list[Pro
             texts[sample][problem.task_id] = found
             seconds[sample].append(time.perf_counter() - began)
     model.close()
+    passed = {}
     for sample in (0, 1):
         began = time.perf_counter()
-        judge(c, benchmark, problems, texts[sample], sandbox, chat.eos_token)
+        passed[sample] = judge(c, benchmark, problems, texts[sample], sandbox, chat.eos_token)
         seconds[sample].append(time.perf_counter() - began)
     first, further = (sum(seconds[sample]) / len(problems) for sample in (0, 1))
-    return Naive(c, load, first, further, texts[0])
+    return Naive(c, load, first, further, texts[0], passed[0])
 
 
 def judge(
-    c: Configuration, benchmark: Benchmark, problems: list[Problem], texts: dict[str, str], sandbox: Sandbox, eos: str
-) -> None:
-    """Judge one reply to each problem, as many at a time as there are cores."""
+    c: Configuration,
+    benchmark: Benchmark,
+    problems: Sequence[Problem],
+    texts: dict[str, str],
+    sandbox: Sandbox,
+    eos: str,
+) -> int:
+    """Judge one reply to each problem, as many at a time as there are cores; how many passed."""
 
-    def one(problem: Problem) -> None:
+    def one(problem: Problem) -> bool:
         program = extraction.extract(
             c.extraction, benchmark, problem, c.template, texts[problem.task_id], prefill=c.prefill, eos_token=eos
         )
-        sandbox.run(benchmark.program(problem, program), benchmark.limits)
+        return sandbox.run(benchmark.program(problem, program), benchmark.limits).passed
 
     with ThreadPoolExecutor(free_cores()) as pool:
-        list(pool.map(one, problems))
+        return sum(pool.map(one, problems))
