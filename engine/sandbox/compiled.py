@@ -21,7 +21,7 @@ LEVEL = f"{NAMESPACES}, scratch"
 MODE = "same process"
 """The tests are part of the program: confined, but nothing keeps a hostile one from a pass."""
 
-COMPILE = Limits(cpu_s=60.0, wall_s=180.0, memory=4 << 30)
+COMPILE = Limits(cpu_s=120.0, wall_s=600.0, memory=4 << 30)
 """What a compiler may use, apart from what its program may; memory for each of its processes."""
 
 _COMPILER_PROCESSES, _THREADS = 256, 128

@@ -31,6 +31,7 @@ PRELUDE_MODULES = (
     "locale", "contextlib", "numbers",
 )  # fmt: skip
 _LOOK_S = 0.1
+_LAST_MOMENT_S = 10.0
 _THREADS = 64
 _SOME_PID = 0x7EADBEEF  # stands in the filter for the child's, which is known only in the child
 _REHEARSALS = 20
@@ -201,7 +202,7 @@ class ForkServer:
                     os._exit(0)
                 asked, lost = packet[0] == job.number, packet[1]
             if asked and lost:
-                _wait_for_exit(pid)
+                _wait_for_exit(pid, clock, min(wall_left, _LAST_MOMENT_S))
             changed = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
             if changed is not None:
                 return "stopped" if changed.si_code == os.CLD_STOPPED else "died"
@@ -236,10 +237,16 @@ class ForkServer:
             left += 1 if pid else 0
 
 
-def _wait_for_exit(pid: int) -> None:
-    """Wait a moment for a child whose channel is closed, so that how it ended is its own doing."""
+def _wait_for_exit(pid: int, clock: int, wall: float) -> None:
+    """Wait a moment of its own CPU time for a child whose channel is closed, so that how it ended is its own doing.
+
+    On a busy machine that moment takes long; one that sleeps is waited for no longer than `wall` seconds.
+    """
     pidfd = os.pidfd_open(pid)
-    select.select([pidfd], [], [], _LOOK_S)
+    cpu, end = time.clock_gettime(clock) + _LOOK_S, time.monotonic() + wall
+    while not select.select([pidfd], [], [], _LOOK_S)[0]:
+        if time.clock_gettime(clock) >= cpu or time.monotonic() >= end:
+            break
     os.close(pidfd)
 
 

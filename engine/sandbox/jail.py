@@ -27,7 +27,7 @@ _KEPT = 1 << 15
 _FILES = 1024
 _FILE_SIZE = 1 << 28
 _SCRATCH_SIZE = "size=512m,nr_inodes=16384,mode=777"
-_GRACE_S = 10.0
+_GRACE_S = 60.0
 
 
 def main(fd: int, config: dict[str, Any]) -> None:

@@ -90,7 +90,7 @@ def probe(level: str) -> Probe:
 
 def _leaks(server: Server) -> list[str]:
     """What a program could do that it must not, tried by a program."""
-    channel = server.begin(cpu=5.0, wall=15.0, memory=1 << 28)
+    channel = server.begin(cpu=60.0, wall=120.0, memory=1 << 28)
     session = Session(channel)
     try:
         session.load(_PROBE, ["leaks"])

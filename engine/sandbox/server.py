@@ -16,7 +16,7 @@ from engine.sandbox import control, messages
 _ROOT = str(Path(__file__).resolve().parents[2])
 START = f"import sys; sys.path.insert(0, {_ROOT!r}); from engine.sandbox import MODULE as m; import json; "
 START += "fd, text = int(sys.argv[1]), sys.argv[2]; del sys.path[0]; m.main(fd, json.loads(text))"
-READY_S = 30.0
+READY_S = 120.0
 
 
 class ServerLost(Exception):

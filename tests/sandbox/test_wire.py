@@ -148,13 +148,14 @@ def test_what_is_short_to_say_and_long_to_go_through_is_refused(data: Any) -> No
     assert wire.Decoder(lambda tag, body: None, trusted=True).decode(data) is not None
 
 
-def test_colliding_keys_do_not_hold_up_the_judge() -> None:
-    """A set whose members share one hash is given up after its time."""
+def test_colliding_keys_do_not_hold_up_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set whose members share one hash is given up after its time, long before its end."""
+    monkeypatch.setattr(wire, "REBUILD_S", 0.5)
     data = {"s": [{"i": hex(i * ((1 << 61) - 1))} for i in range(1, 100_000)]}
-    begin = time.monotonic()
+    decoder = wire.Decoder(lambda tag, body: None)
     with pytest.raises(wire.Malformed, match="slow"):
-        wire.Decoder(lambda tag, body: None).decode(data)
-    assert time.monotonic() - begin < 5
+        decoder.decode(data)
+    assert decoder._steps < 100_000, "each member takes two steps"
 
 
 @ROUNDS
@@ -191,7 +192,7 @@ def a_child_that_says(answers: list[Any], echo: bool) -> Iterator[messages.Chann
     """A channel whose other end loads anything, then gives these answers, with the call's own tag where `echo`."""
     ours, theirs = socket.socketpair()
     child = messages.Channel(theirs)
-    child.deadline = time.monotonic() + 5
+    child.deadline = time.monotonic() + 300
 
     def speak() -> None:
         try:
@@ -210,7 +211,7 @@ def a_child_that_says(answers: list[Any], echo: bool) -> Iterator[messages.Chann
     thread = threading.Thread(target=speak)
     thread.start()
     channel = messages.Channel(ours)
-    channel.deadline = time.monotonic() + 2
+    channel.deadline = time.monotonic() + 300
     yield channel
     channel.close()
     thread.join()
@@ -225,8 +226,8 @@ def judged(answers: list[Any], echo: bool, test: str) -> Outcome | None:
         "entry_point": "f",
         "helpers": "",
         "seed": 0,
-        "cpu": 2.0,
-        "wall": 2.0,
+        "cpu": 60.0,
+        "wall": 300.0,
     }
     with a_child_that_says(answers, echo) as channel:
         return judge_apart(channel, job, plan(test, "f"), {}, {})
@@ -262,7 +263,7 @@ def test_the_right_answer_passes_and_late_trouble_does_not() -> None:
 def test_no_claim_of_an_end_is_believed_without_the_nonce(answer: Any) -> None:
     """Beside the candidate, too, only the nonce proves that the tests ended."""
     with a_child_that_says([answer], echo=False) as channel:
-        outcome = judge_beside(channel, {"prelude": "", "candidate": "", "test": "", "wall": 2.0})
+        outcome = judge_beside(channel, {"prelude": "", "candidate": "", "test": "", "wall": 300.0})
     assert outcome is not None and outcome.kind != "passed"
 
 
