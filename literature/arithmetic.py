@@ -93,9 +93,12 @@ def _others(value: str, problems: int, samples: int) -> list[str]:
 
 
 def misfit(reported: ReportedScore, problems: int) -> str:
-    """The sentence beside a claim whose stated samples cannot print its value; "" where none is stated or it fits."""
+    """The sentence beside a claim whose stated samples cannot print its value; "" where none is stated or it fits.
+
+    The number of problems is the source's own where it states one, else `problems`.
+    """
     samples = stated_samples(reported)
     if samples is None or not reported.is_count:
         return ""
-    found = _arithmetic(reported.value, problems, samples)
+    found = _arithmetic(reported.value, stated_problems(reported) or problems, samples)
     return "" if found.possible else found.sentence

@@ -59,9 +59,9 @@ class Chance:
     @property
     def brief(self) -> str:
         """The two chances in a few words."""
-        here = "one score measured, no span" if self.local is None else f"{self.local:.2f} in the span"
+        here = "one score measured, no span" if self.local is None else f"{chance_text(self.local)} in the span"
         tail = ", little information" if self.little else ""
-        return f"chance match {here}, {self.everywhere:.2f} in 0..100{tail}"
+        return f"chance match {here}, {chance_text(self.everywhere)} in 0..100{tail}"
 
     @property
     def sentence(self) -> str:
@@ -71,12 +71,17 @@ class Chance:
         if self.local is None:
             return (
                 "only one score is measured, so there is no span to compare with: an unrelated number in 0..100 "
-                f"matches with chance {self.everywhere:.2f} {rule}{tail}"
+                f"matches with chance {chance_text(self.everywhere)} {rule}{tail}"
             )
         return (
-            f"an unrelated number in the measured span matches with chance {self.local:.2f}, one in 0..100 with "
-            f"{self.everywhere:.2f} {rule}{tail}"
+            f"an unrelated number in the measured span matches with chance {chance_text(self.local)}, one in 0..100 "
+            f"with {chance_text(self.everywhere)} {rule}{tail}"
         )
+
+
+def chance_text(chance: float) -> str:
+    """Two decimals; `<.01` for what is small and not nothing."""
+    return "<.01" if 0 < chance < 0.005 else f"{chance:.2f}"
 
 
 def finished(measurement: Measurement) -> bool:

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
-from literature.arithmetic import misfit, stated_samples
+from literature.arithmetic import misfit, stated_problems, stated_samples
 from literature.granularity import Span, count_list, count_span, percent_text, rounded_span
 from literature.records import Measurement, ReportedScore
 from literature.rerun import NO_REPEATS, Repeats, Rerun, greedy_assumed, rerun_of, sampled_borrowed
@@ -72,6 +72,14 @@ class _Side:
     problems: int
     samples: int
     claimed: int | None
+    claimed_problems: int | None = None
+
+    @property
+    def other_size(self) -> str:
+        """The source's number of problems where it states another than was measured; else empty."""
+        if self.claimed_problems in (None, self.problems):
+            return ""
+        return f"the source states N={self.claimed_problems}, this is N={self.problems}"
 
     @property
     def total(self) -> int:
@@ -98,15 +106,20 @@ class _Side:
         return 100 * count / self.total - float(self.value.percent)
 
 
+def _side(measurement: Measurement, reported: ReportedScore) -> _Side:
+    return _Side(
+        printed(reported.value), reported.value, measurement.problems, measurement.samples,
+        stated_samples(reported), stated_problems(reported),
+    )  # fmt: skip
+
+
 def match(measurement: Measurement, reported: ReportedScore, repeats: Repeats = NO_REPEATS) -> Match:
     """Classify one configuration, finished or not, against one reported score; the first class that applies.
 
     `repeats` is what its siblings tell of the rerun (`siblings.siblings`). An unfinished configuration is "open", or
     "ruled out" by the exact bound as soon as no count it can still reach would be more than ruled out.
     """
-    side = _Side(
-        printed(reported.value), reported.value, measurement.problems, measurement.samples, stated_samples(reported)
-    )
+    side = _side(measurement, reported)
     passed = sum(measurement.passes)
     left = side.total - sum(measurement.judged)
     beside = misfit(reported, measurement.problems)
@@ -150,9 +163,7 @@ def open_counts(measurement: Measurement, reported: ReportedScore) -> Span:
     The variance within problems is the largest that a count can have, and counts that print the value only when cut off
     are inside. What siblings tell of the rerun is left aside.
     """
-    value = printed(reported.value)
-    side = _Side(value, reported.value, measurement.problems, measurement.samples, stated_samples(reported))
-    return _open(side, measurement.greedy)
+    return _open(_side(measurement, reported), measurement.greedy)
 
 
 @lru_cache(maxsize=4096)
@@ -195,7 +206,9 @@ def _finished(
     low, high = rerun.interval()
     interval = (100 * low / rerun.total, 100 * high / rerun.total)
     p = rerun.p_value(*side.bounds(rerun.total))
-    same = rerun.probability(*rounded_span(side.value, rerun.total))
+    # Where the source's samples are not stated, "again" is this configuration's own number.
+    own = rerun if side.claimed else rerun_of(measurement, measurement.samples, repeats)
+    same = own.probability(*rounded_span(side.value, own.total))
     kind, sentence = _by_count(measurement, side, count, same) or _by_noise(
         side, count, rerun, p, interval, measurement.greedy
     )
@@ -210,6 +223,8 @@ def _by_count(measurement: Measurement, side: _Side, count: int, same: float) ->
     low, high = side.span
     shown = f"{count}/{side.total}"
     if low <= count <= high:
+        if side.other_size:
+            return ROUNDING, f"{shown} prints as {side.text}; {side.other_size}"
         if low == high and side.claimed in (None, side.samples):
             often = "" if measurement.greedy else f"; an honest rerun prints it again {same:.0%} of the time"
             unstated = "" if side.claimed else "; the source does not state its samples"
@@ -226,7 +241,7 @@ def _by_count(measurement: Measurement, side: _Side, count: int, same: float) ->
     cut_low, cut_high = count_span(side.value, side.total, "truncate")
     if cut_low <= count <= cut_high:
         return ROUNDING, f"{shown} prints as {side.text} only if the source cut off instead of rounding"
-    deterministic = measurement.greedy and side.claimed in (None, 1)
+    deterministic = measurement.greedy and side.claimed in (None, 1) and not side.other_size
     if deterministic and low <= high and low - NEAR <= count <= high + NEAR:
         off = side.problems_off(count)
         return CLOSE, (
@@ -243,6 +258,7 @@ def _by_noise(
     off = f"{side.points_off(count):+.1f} points ({side.problems_off(count):+.1f} problems)"
     chance = f"p = {p:.2g}" if p >= 1e-4 else "p < .0001"
     widest_case = "" if side.claimed or greedy else ", the source's samples taken as 1"
+    widest_case += f"; {side.other_size}" if side.other_size else ""
     within = (
         f"95 % of reruns print {interval[0]:.1f}..{interval[1]:.1f}; {chance}; {rerun.basis} {rerun.note}{widest_case}"
     )

@@ -22,9 +22,10 @@ Z = NormalDist().inv_cdf(0.975)
 class Comparison:
     """Two 0/1 results on `n` shared problems: `b` passed only in the first, `c` only in the second.
 
-    `delta` is second minus first, `standard_error`, `resolution` (1.96 standard errors, None without a discordant
-    problem) and `interval` (95 %, Bonett-Price) are in percentage points; `p_exact` and `p_mid` are McNemar's,
-    two-sided; `unmatched` holds the problem ids that only one side has a result for.
+    `delta` is second minus first, `standard_error`, `resolution` (1.96 standard errors; None where these are 0: without
+    a discordant problem, or where every problem turned the same way) and `interval` (95 %, Bonett-Price) are in points;
+    `p_exact` and `p_mid` are McNemar's, two-sided; `unmatched` holds the problem ids that only one side has a result
+    for.
     """
 
     n: int
@@ -46,13 +47,13 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """For people."""
-        if self.resolution is None:
+        if not self.discordant:
             bound = 100 * discordance_bound(self.n)
             return f"no discordant problem among {self.n}; 95 % upper bound on the discordance rate {bound:.1f} %"
+        seen = "unknown" if self.resolution is None else f"{self.resolution:.2f} points"
         return (
             f"lost {self.b}, gained {self.c} of {self.n}: {self.delta:+.2f} points (95 % {self.interval[0]:+.1f} to "
-            f"{self.interval[1]:+.1f}), exact p = {self.p_exact:.3g}, mid-p {self.p_mid:.3g}, resolution "
-            f"{self.resolution:.2f} points"
+            f"{self.interval[1]:+.1f}), exact p = {self.p_exact:.3g}, mid-p {self.p_mid:.3g}, resolution {seen}"
         )
 
 
@@ -83,7 +84,7 @@ def compare_counts(n: int, b: int, c: int, unmatched: tuple[str, ...] = ()) -> C
     """The comparison of two results that differ in `b` problems lost and `c` gained out of `n`."""
     exact, mid = mcnemar(b, c)
     error = 100 * math.sqrt(max(0.0, b + c - (b - c) ** 2 / n)) / n
-    resolution = Z * error if b + c else None
+    resolution = Z * error if error else None
     return Comparison(n, b, c, 100 * (c - b) / n, exact, mid, error, resolution, bonett_price(n, b, c), unmatched)
 
 
@@ -199,5 +200,8 @@ def seed_noise(effect: Comparison, runs: Sequence[Mapping[str, bool | None]]) ->
     pairs = tuple((one.discordant, one.c - one.b) for one in found)
     shown = ", ".join(f"{count} discordant, net {difference:+d}" for count, difference in pairs)
     side = "outside" if outside else "not outside"
-    sentence = f"net {net:+d} problems is {side} seed noise (up to {bound} expected; runs of one recipe: {shown})"
+    alike = "; these agree on every problem, which says nothing if they are one run" if not discordant else ""
+    sentence = (
+        f"net {net:+d} problems is {side} seed noise (up to {bound} expected; runs of one recipe: {shown}{alike})"
+    )
     return SeedNoise(pairs, discordant, bound, net, outside, sentence)

@@ -109,16 +109,18 @@ def identify(
         for mass in PRIORS_NONE
         for found in (_posterior(log_likelihood, prior, mass)[1],)
     }
-    entropy = -math.fsum(p * math.log(p) for p in posterior.values() if p > 0)
+    effective = _effective(posterior)
+    # Among so few settings the numbers decide nothing: their posterior would be as narrow without them.
+    few = _effective(first) <= MOST_EFFECTIVE
     ranked = tuple(sorted(posterior.items(), key=lambda item: (-item[1], item[0])))
-    identified = math.exp(entropy) <= MOST_EFFECTIVE and none < MOST_NONE and len(tops) == 1
+    identified = not few and effective <= MOST_EFFECTIVE and none < MOST_NONE and len(tops) == 1
     named = "given weights" if weights else "flat"
     favoured = ", ".join(f"{axis} {level}" for axis, level in stated.items())
     return Identification(
-        source, identified, none, ranked, _levels(first, posterior), math.exp(entropy), _bits(none, posterior, first),
+        source, identified, none, ranked, _levels(first, posterior), effective, _bits(none, posterior, first),
         len(tops) == 1, tuple(score.id for score, _ in pairs),
         (f"{named}, none {PRIOR_NONE:g}", f"{FAVOUR:g}:1 for {favoured}", "none .2 and .8"),
-        _sentence(source, identified, none, math.exp(entropy), len(tops) == 1, len(pairs), ranked),
+        _sentence(source, identified, none, effective, len(tops) == 1, len(pairs), ranked, few),
     )  # fmt: skip
 
 
@@ -183,6 +185,11 @@ def likelihood_ratio(one: Measurement, score: ReportedScore, repeats: Repeats = 
     rerun = rerun_of(one, samples, repeats)
     mass = rerun.probability(*rounded_span(number, rerun.total))
     return max(FLOOR, mass * float(100 * 10**number.decimals + 1))
+
+
+def _effective(shares: Mapping[Key, float]) -> float:
+    """exp(entropy): the number of equally likely settings that would be as uncertain."""
+    return math.exp(-math.fsum(p * math.log(p) for p in shares.values() if p > 0))
 
 
 def _prior(keys: Sequence[Key], weights: Weights) -> dict[Key, float]:
@@ -250,7 +257,7 @@ def _stated_levels(scores: Sequence[ReportedScore]) -> dict[str, str]:
 
 def _sentence(
     source: str, identified: bool, none: float, effective: float, stable: bool, values: int,
-    ranked: Sequence[tuple[Key, float]],
+    ranked: Sequence[tuple[Key, float]], few: bool,
 ) -> str:  # fmt: skip
     plural = "value" if values == 1 else "values"
     facts = f"{values} own {plural}, P(none of these) = {none:.2f}, effective number of settings {effective:.1f}"
@@ -258,4 +265,5 @@ def _sentence(
         top = ", ".join(level for _, level in ranked[0][0])
         return f"[{source}] identified among the measured settings: {top} ({ranked[0][1]:.2f}); {facts}"
     unstable = "; another prior puts another setting first" if not stable else ""
-    return f"[{source}] not identified: {facts}{unstable}"
+    lacking = f"; {len(ranked)} measured: more are needed to tell settings apart" if few else ""
+    return f"[{source}] not identified: {facts}{unstable}{lacking}"

@@ -204,18 +204,21 @@ def _claim(
     if matching:
         kind = IDENTIFIED if identified else NOT_IDENTIFIED
         counted = ", ".join(f"{count} {name}" for name, count in matching.items())
-        settings = f"{sum(matching.values())} of {measured} configurations ({counted})"
-        tail = f"; {undecided} more are undecided" if undecided else ""
+        settings = f"{sum(matching.values())} of {_counted(measured)} ({counted})"
+        tail = f"; {undecided} more {'is' if undecided == 1 else 'are'} undecided" if undecided else ""
         worth = f"; {chance.sentence}" if chance else ""
         which = "the settings are identified" if kind == IDENTIFIED else "which settings it came from is not identified"
         return kind, f"consistent with {settings}{tail}; {which}{worth}"
     if undecided:
         counted = ", ".join(f"{tally[kind]} {kind}" for kind in (OUT, OPEN, INCONCLUSIVE) if tally[kind])
-        return CLAIM_OPEN, f"no match among {measured} configurations yet ({counted})"
+        return CLAIM_OPEN, f"no match among {_counted(measured)} yet ({counted})"
     rest = ", ".join(unsearched)
-    return NOT_REPRODUCED, (
-        f"all {measured} configurations are ruled out for this revision and harness; not searched: {rest}"
-    )
+    every = "the one configuration is" if measured == 1 else f"all {measured} configurations are"
+    return NOT_REPRODUCED, f"{every} ruled out for this revision and harness; not searched: {rest}"
+
+
+def _counted(configurations: int) -> str:
+    return f"{configurations} configuration{'' if configurations == 1 else 's'}"
 
 
 def _unsearched(measurements: Iterable[Measurement]) -> tuple[str, ...]:
@@ -258,7 +261,7 @@ def _printing(
     kind = min((hit.kind for _, hit in strong), key=KINDS.index)
     chance = chance_match(score, others, kind, repeats=context.repeats)
     where = f"{model} on {benchmark}" if benchmark else model
-    counted = f"{len(strong)} of {len(others)} configuration{'' if len(others) == 1 else 's'} ({kind})"
+    counted = f"{len(strong)} of {_counted(len(others))} ({kind})"
     worth = f"; {chance.sentence}" if chance else ""
     yield Misattribution(
         model, kind, tuple(one.id for one, _ in strong), chance,

@@ -194,8 +194,10 @@ def sampled_measured(passes: tuple[int, ...], samples: int, again: int, totals: 
     import numpy as np
     from scipy.stats import betabinom
 
-    a, b = fit_beta(passes, samples)
     total = len(passes) * again
+    if sum(passes) in (0, len(passes) * samples):
+        return _all_alike(passes, samples, again)
+    a, b = fit_beta(passes, samples)
     length = 2 << total.bit_length()
     k = np.arange(again + 1)
     spectrum = np.ones(length // 2 + 1, dtype=complex)
@@ -236,6 +238,22 @@ def shocks(totals: Sequence[int], problems: int, samples: int, again: int, withi
     return [
         (weight / math.fsum(weights), (ratio - 1) * unit) for ratio, weight in zip(DISPERSIONS, weights, strict=True)
     ]
+
+
+def _all_alike(passes: Sequence[int], samples: int, again: int) -> Rerun:
+    """Count of a rerun where no sample passed, or all did: one rate for all problems, under Jeffreys' prior.
+
+    A prior fitted to such counts takes what has not been seen for impossible.
+    """
+    import numpy as np
+    from scipy.stats import betabinom
+
+    seen, total, passed = len(passes) * samples, len(passes) * again, sum(passes)
+    mass = betabinom.pmf(np.arange(total + 1), total, 0.5 + passed, 0.5 + seen - passed)
+    inside = np.flatnonzero(mass > NO_MASS)
+    first, last = int(inside[0]), int(inside[-1])
+    note = f"{samples} samples per problem, {'none passed' if not passed else 'all passed'}: one rate, Jeffreys' prior"
+    return from_mass([float(value) for value in mass[first : last + 1]], first, len(passes), again, MEASURED, note)
 
 
 def _seed_note(totals: Sequence[int]) -> str:

@@ -47,13 +47,15 @@ def told(study: Study, literature: Literature, scores: Sequence[Score], stop: st
     """
     from literature.identify import identified_scores, identify_all
     from literature.matching import verdicts
+    from tui.reading import size_of
 
     names = _names(study)
     reported = _reported(study, literature)
     measured = [score for score in scores if not score.failure]
     done = [score for score in measured if score.finished]
     identified = identify_all(reported, done, names=names) if done else []
-    found = verdicts(reported, measured, names=names, identified=identified_scores(identified))
+    sizes = {score.benchmark: size for score in reported if (size := size_of(score.benchmark))}
+    found = verdicts(reported, measured, names=names, problems=sizes, identified=identified_scores(identified))
     return Told(found, identified, _placebo(found, done), _holm(found), _stops(found, measured, stop))
 
 
@@ -122,6 +124,7 @@ def claim_lines(study: Study, literature: Literature, scores: Sequence[Score], s
 
 
 def _block(verdict: ClaimVerdict, by_id: Mapping[str, Score], adjusted: float | None) -> Iterator[str]:
+    from literature.chance import chance_text
     from literature.defaults import agreeing, candidates
 
     reported = verdict.reported
@@ -131,7 +134,7 @@ def _block(verdict: ClaimVerdict, by_id: Mapping[str, Score], adjusted: float | 
         score = by_id[verdict.best.measurement]
         yield f"      best: {score.text}  {score.configuration.label} ({verdict.best.kind})"
         if adjusted is not None:
-            yield f"      chance adjusted for the number of matches (Holm): {adjusted:.2f}"
+            yield f"      chance adjusted for the number of matches (Holm): {chance_text(adjusted)}"
     if verdict.beside:
         yield f"      as stated: {verdict.beside}"
     if reported.stated:

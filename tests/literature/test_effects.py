@@ -172,3 +172,18 @@ def test_spread_over_precisions_per_decoding(build: Build) -> None:
     assert found.points == pytest.approx(200 / 164)
     assert found.relative == pytest.approx(100 * 2 / 82)
     assert "greedy: 1.22 points (2.4 % of the score) between 3 levels of precision" in found.sentence
+
+
+def test_all_problems_turned_leaves_the_resolution_unknown() -> None:
+    """Where every problem is lost the standard error is 0, which is no resolution of 0 points."""
+    found = compare_counts(164, 164, 0)
+    assert (found.standard_error, found.resolution) == (0, None)
+    assert found.sentence.startswith("lost 164") and "resolution unknown" in found.sentence
+
+
+def test_runs_without_a_difference_say_little_of_seed_noise() -> None:
+    """Two results that agree everywhere may be one run: the sentence says so."""
+    alike = results(164, set(range(40)))
+    assert "which says nothing if they are one run" in seed_noise(compare_counts(164, 8, 1), [alike, alike]).sentence
+    other = results(164, {*range(39), 100})
+    assert "one run" not in seed_noise(compare_counts(164, 8, 1), [alike, other]).sentence.rpartition("recipe:")[2]

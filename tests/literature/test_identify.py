@@ -181,3 +181,18 @@ def test_leads_name_threads_on_the_same_model() -> None:
     assert found[0].searched
     assert "varied in this grid" in found[0].sentence
     assert leads("CodeLlama (7B)", "humaneval")[0].cause.model.casefold() == "codellama-7b"
+
+
+@pytest.mark.parametrize("settings", [1, 2])
+def test_among_one_or_two_settings_nothing_is_identified(build: Build, settings: int) -> None:
+    """Where so few are measured, the effective number is at most two whatever the numbers say."""
+    scores, ones = world(build, 5)
+    kept = [
+        one
+        for one in ones
+        if (one.axes["prompt"], one.axes["length"]) in (("chat", "2048"), ("bare", "512"))[:settings]
+    ]
+    found = identify(scores, "9", kept, names={})
+    assert found.effective <= 2 and found.none < 0.05
+    assert not found.identified
+    assert f"{settings} measured: more are needed to tell settings apart" in found.sentence

@@ -254,3 +254,44 @@ def test_pass_at_ten_is_held_against_no_count(build: Build) -> None:
     assert other.sentence == "pass@10 is not compared: what is measured here is pass@1"
     off = [replace(build.score("55.0", samples="1"), metric=name) for name in ("pass@1", "pass@10", "pass_at_10")]
     assert [bool(found.beside) for found in verdicts(off, [build.greedy(91)], names={})] == [True, False, False]
+
+
+@pytest.mark.parametrize(("count", "value"), [(0, "0.6"), (164, "99.4")])
+@pytest.mark.parametrize("samples", [5, 20])
+def test_what_was_never_seen_is_not_impossible(build: Build, count: int, value: str, samples: int) -> None:
+    """No pass among all samples leaves room for one in a rerun of 164, by the rule of three; five points are out."""
+    one = build.sampled([samples if count else 0] * 164, samples)
+    near = match(one, build.score(value, samples="1"))
+    assert near.kind in ("within noise", "inconclusive")
+    # Jeffreys: P(a pass among 164) = 1 - B(.5, M + .5 + 164) / B(.5, M + .5), which sqrt(M / (M + 164)) comes near to.
+    chance = 1 - (samples / (samples + 1)) ** 0.5
+    assert near.p_rerun == pytest.approx(2 * chance, rel=0.05)
+    assert "Jeffreys" in near.sentence
+    assert match(one, build.score("5.0" if not count else "95.0", samples="1")).kind == "ruled out"
+
+
+def test_another_stated_number_of_problems_is_not_the_same_setup(build: Build) -> None:
+    """77.3 of stated 163 problems fits 126/163, whatever was measured; 80/164 prints 48.8 of 378 only as rounding."""
+    fits = match(build.greedy(126), build.score("77.3", problems="163", **GREEDY))
+    assert not fits.beside and fits.kind != "near" and "the source states N=163, this is N=164" in fits.sentence
+    assert "no count of 164" in match(build.greedy(126), build.score("77.3", **GREEDY)).beside
+    found = match(build.greedy(80), build.score("48.8", problems="378", **GREEDY))
+    assert (found.kind, found.sentence) == ("rounding", "80/164 prints as 48.8; the source states N=378, this is N=164")
+    assert match(build.greedy(80), build.score("48.8", problems="164", **GREEDY)).kind == "exact"
+
+
+def test_again_means_the_same_samples_where_none_are_stated(build: Build) -> None:
+    """Where no samples are stated, an exact match of n=5 says how often five samples print it, not how often one."""
+    one = build.sampled([3, 4, 5, 0], 5)
+    found = match(one, build.score("60"))
+    assert found.kind == "exact" and found.p_same == match(one, build.score("60", samples="5")).p_same
+    assert found.p_same and found.p_same > 0.05
+
+
+def test_small_chances_and_single_configurations_are_worded_as_such(build: Build) -> None:
+    """A chance of 1/1001 is not 0.00, and one configuration is not all of them."""
+    (hit,) = verdicts([build.score("48.8")], [build.greedy(80)], names={})
+    assert "consistent with 1 of 1 configuration (1 exact)" in hit.sentence
+    assert hit.chance and "matches with chance <.01 " in hit.sentence and "<.01 in 0..100" in hit.chance.brief
+    (miss,) = verdicts([build.score("60")], [build.greedy(80)], names={})
+    assert miss.sentence.startswith("the one configuration is ruled out")
