@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cache.store import StoredGeneration
+from cache.store import StoredGeneration, StoredOutcome
 from engine.cells import Reading
 from engine.environment import record_life
 from engine.events import ConfigurationFinished, Generated, Noted, Started
@@ -101,8 +101,7 @@ class Importer:
         try:
             for imported, configuration in zip(found, configurations, strict=True):
                 self._take(imported, configuration)
-            for candidate, outcome in self._pool.drain():
-                state_outcome(self._recorder, self._scores, candidate, outcome)
+            self._state(self._pool.drain())
         finally:
             self._pool.close()
             self._recorder.flush()
@@ -123,6 +122,11 @@ class Importer:
             told = reading(truncated=stored.stop == "limit", no_code=not read.code_found(sample.task_id, sample.text))
             candidate = Candidate(configuration.id, sample.task_id, sample.sample, stored.key, told)
             self._pool.submit(candidate, program, self._benchmark.limits)
+            self._state(self._pool.collect())
+
+    def _state(self, results: Iterable[tuple[Candidate, StoredOutcome]]) -> None:
+        for candidate, outcome in results:
+            state_outcome(self._recorder, self._scores, candidate, outcome)
 
     def _agreement(self, imported: Imported, score: Score) -> Agreement:
         told = [sample for sample in imported.samples if sample.passed is not None]

@@ -26,13 +26,17 @@ CUT = "the reply was ended when {} had all it needs: run it again with this extr
 
 @dataclass(frozen=True)
 class Spread:
-    """The best and the worst extraction for one model and its other settings; counts of passes out of `judged`."""
+    """The best and the worst extraction for one model and its other settings; counts of passes out of `judged`.
+
+    `left_out` are extractions under which fewer samples could be judged: their counts compare with nothing.
+    """
 
     model: str
     label: str
     best: tuple[str, int]
     worst: tuple[str, int]
     judged: int
+    left_out: tuple[str, ...] = ()
 
     @property
     def points(self) -> float:
@@ -100,7 +104,6 @@ class Rescorer:
             for configuration in job.configurations:
                 origin = replies[replace(configuration, extraction="")]
                 self._configuration(source, origin, reading(source, configuration, benchmarks[configuration.benchmark]))
-                self._state(self._pool.collect())
             self._state(self._pool.drain())
         finally:
             self._pool.close()
@@ -123,6 +126,7 @@ class Rescorer:
     def _configuration(self, source: StoredRun, origin: Configuration, read: Reading) -> None:
         configuration = read.configuration
         for cell in source.cells.get(origin.id, {}).values():
+            self._state(self._pool.collect())
             candidate = Candidate(configuration.id, cell.task_id, cell.sample, cell.key)
             stored = self._recorder.generation(cell.key) if cell.key else None
             self.programs += 1
@@ -175,11 +179,12 @@ def spreads(scores: Iterable[Score]) -> list[Spread]:
     found = []
     for bare, group in groups.items():
         judged = max(score.judged_total for score in group)
+        fewer = tuple(score.configuration.extraction for score in group if score.judged_total < judged)
         group = [score for score in group if score.judged_total == judged]
         if len(group) < 2:
             continue
         best, worst = max(group, key=lambda s: s.passed), min(group, key=lambda s: s.passed)
         named = [(s.configuration.extraction, s.passed) for s in (best, worst)]
         label = replace(bare, extraction="harness").label
-        found.append(Spread(bare.model, label, named[0], named[1], judged))
+        found.append(Spread(bare.model, label, named[0], named[1], judged, fewer))
     return found

@@ -114,11 +114,13 @@ def denominator_lines(scores: Collection[Score]) -> Iterator[str]:
 
 def spread_line(spread: Spread) -> str:
     """One model's best and worst extraction."""
+    rest = f"; not compared, fewer judged: {', '.join(spread.left_out)}" if spread.left_out else ""
     if spread.best[1] == spread.worst[1]:
-        return f"{spread.model} · {spread.label}: all extractions come to {spread.best[1]} of {spread.judged}"
+        every = "the others" if rest else "all extractions"
+        return f"{spread.model} · {spread.label}: {every} come to {spread.best[1]} of {spread.judged}{rest}"
     return (
         f"{spread.model} · {spread.label}: extraction alone moves {spread.worst[1]} ({spread.worst[0]}) to "
-        f"{spread.best[1]} ({spread.best[0]}) of {spread.judged}, {spread.points:.2f} points"
+        f"{spread.best[1]} ({spread.best[0]}) of {spread.judged}, {spread.points:.2f} points{rest}"
     )
 
 

@@ -63,6 +63,15 @@ def test_replies_are_judged_again_without_a_model(store: Store, replies: int, sa
     assert run != replies
 
 
+def test_a_rule_that_judged_fewer_is_named_and_not_compared(store: Store, replies: int, sandbox: Any) -> None:
+    """Where a sample cannot be judged under one rule, that rule stands beside the spread, not in it."""
+    _, scores, _ = again(store, replies, sandbox, "sanitize", "first_fence", "raw")
+    (short,) = [score for score in scores.values() if score.configuration.extraction == "raw"]
+    short.judged[2] = 0
+    (spread,) = spreads(scores.values())
+    assert (spread.best[0], spread.worst[0], spread.left_out) == ("sanitize", "first_fence", ("raw",))
+
+
 def test_identical_programs_are_executed_once(store: Store, replies: int, sandbox: Any) -> None:
     """What an earlier scoring executed is not executed again, nor what two rules make alike."""
     before = len(sandbox.runs)
