@@ -26,7 +26,22 @@ READING: Mapping[str, frozenset[str]] = {
     ),
     "literature": frozenset(("open", "filter", "sort", "left", "right")),
     "grid": frozenset(("left", "right", "needs")),
-    "run": frozenset(("open", "sort", "group", "filter", "findings", "left", "right", "model", "stream", "detach")),
+    "run": frozenset(
+        (
+            "open",
+            "sort",
+            "group",
+            "filter",
+            "findings",
+            "left",
+            "right",
+            "model",
+            "stream",
+            "next",
+            "previous",
+            "detach",
+        )
+    ),
     "report": frozenset(("refresh",)),
     "runs": frozenset(("open", "refresh", "machine")),
     "configuration": frozenset(("open", "compare", "beside", "kind", "show", "filter", "next", "previous", "back")),

@@ -12,20 +12,21 @@ from textual.app import ComposeResult
 from tui import order
 from tui.commands import Command, bindings
 from tui.order import SORTS, Group
-from tui.screens.base import BaseScreen, join, numbered
-from tui.session import LIVE
+from tui.screens.asking import AskingScreen
+from tui.screens.base import join, numbered
 from tui.widgets.bars import TextLine
+from tui.widgets.live import LiveView
 from tui.widgets.matrix import Layout, group_row, header, lay_out, row
 from tui.widgets.pieces import Piece, cell
-from tui.widgets.progress import STOPPED, banner, fit_banner, progress
+from tui.widgets.progress import banner, fit_banner, progress
 from tui.widgets.rows import RowList
 from tui.widgets.text import TextView
-from tui.widgets.told import legend, newest_reply, overall, sentences
+from tui.widgets.told import legend, overall, sentences
 
-HOLD_SECONDS, SORT_SECONDS, REPLY_SECONDS = 6.0, 2.0, 0.5
+HOLD_SECONDS, SORT_SECONDS = 6.0, 2.0
 
 
-class RunScreen(BaseScreen):
+class RunScreen(AskingScreen):
     """What is going on, and which reported scores each configuration is consistent with."""
 
     PLACE = "run"
@@ -42,7 +43,9 @@ class RunScreen(BaseScreen):
         Command("h,left", "left", "", "Matrix: reported score to the left", "Choose the score to the left.", True),
         Command("l,right", "right", "", "Matrix: reported score to the right", "Choose the one to the right.", True),
         Command("m", "model", "model", "Matrix: next model", "Show the next model of the run.", True),
-        Command("v", "stream", "replies", "Reply: follow the newest", "Show each reply as it is kept, or not.", True),
+        Command("v", "stream", "replies", "Reply: watch", "Show replies as they are written, or the cell again.", True),
+        Command("n", "next", "next slot", "Reply: next slot", "Watch what the next slot is writing.", True),
+        Command("N", "previous", "slot before", "Reply: slot before", "Watch what the slot before is writing.", True),
     )
     BINDINGS = bindings(TABLE)
 
@@ -59,7 +62,6 @@ class RunScreen(BaseScreen):
         self._layout = Layout((), (), 7, 9, 0, 0)
         self._version = -1
         self._sorted = 0.0
-        self._replied = 0.0
         self._hold = 0.0
 
     def body(self) -> ComposeResult:
@@ -70,12 +72,18 @@ class RunScreen(BaseScreen):
         yield TextLine(id="head", classes="head")
         yield RowList(self._paint, id="matrix", empty="No configuration yet: the worker is getting ready.")
         yield TextView(id="cell")
+        yield LiveView(id="live")
         yield TextLine(id="legend", classes="head")
 
     @property
     def rows(self) -> RowList:
         """The matrix."""
         return self.query_one("#matrix", RowList)
+
+    @property
+    def live(self) -> LiveView:
+        """What the slots are writing."""
+        return self.query_one(LiveView)
 
     def focus_body(self) -> None:
         """Keys go to the matrix."""
@@ -178,7 +186,7 @@ class RunScreen(BaseScreen):
         self._overall()
         self._sort_again()
         if self.following:
-            self._follow_replies()
+            self.live.follow(desk, time.monotonic())
         if self.rows.size.width and self._layout.shown == 0 and desk.matches.reported(self.model):
             self._relay()
 
@@ -214,16 +222,6 @@ class RunScreen(BaseScreen):
         lines: list[Sequence[Piece]] = [[Piece(" asked no further ", "text bold"), Piece(stopped)]] if stopped else []
         lines += [line for column in shown for line in sentences(desk, self.root.look, key, column)]
         view.show(lines, keep=True)
-
-    def _follow_replies(self) -> None:
-        """The newest reply, no oftener than can be read."""
-        now = time.monotonic()
-        if now - self._replied >= REPLY_SECONDS:
-            self._replied = now
-            lines = newest_reply(self.root.desk)
-            view = self.query_one("#cell", TextView)
-            if lines != view.lines:
-                view.show(lines)
 
     def _overall(self) -> None:
         """The status line, while it has nothing newer: what all configurations together say of the chosen score."""
@@ -291,42 +289,6 @@ class RunScreen(BaseScreen):
 
         self.app.push_screen(FindingsScreen(self.rows.key))
 
-    def why_not_pause(self) -> str:
-        """Only a live run can be paused."""
-        state = self.root.desk.run_state
-        return "" if state in LIVE else f"The run is {state}: there is nothing to pause."
-
-    def do_pause(self) -> None:
-        """Pause, or go on."""
-        if self.root.desk.run_state == "paused":
-            self.root.wish("resume", "Asked the worker to go on.")
-        else:
-            self.root.wish("pause", "Asked the worker to pause; what is being decoded is finished first.")
-
-    def why_not_stop(self) -> str:
-        """Only a live run can be stopped."""
-        state = self.root.desk.run_state
-        if state == "queued":
-            return "The run waits in the queue: on 5, D takes it out."
-        return "" if state in LIVE else f"The run is {state} already."
-
-    def do_stop(self) -> None:
-        """Stop."""
-        self.root.wish("stop", "Asked the worker to stop; everything finished is kept, and R resumes.")
-
-    def why_not_resume(self) -> str:
-        """Only a run without a worker can be resumed."""
-        state = self.root.desk.run_state
-        return "" if state in STOPPED else f"The run is {state}: only a stopped, failed or died run is resumed."
-
-    def do_resume(self) -> None:
-        """A worker again."""
-        self.root.resume_run()
-
-    def do_detach(self) -> None:
-        """Leave; the run goes on."""
-        self.app.exit(0)
-
     def do_sort(self) -> None:
         """The next order."""
         self.sort = (self.sort + 1) % len(SORTS)
@@ -347,12 +309,27 @@ class RunScreen(BaseScreen):
         self.say(f"Grouped by {self.axis}; enter folds a group." if self.axis else "Not grouped.")
 
     def do_stream(self) -> None:
-        """Follow the newest reply in the lower part, or go back to the cell in words."""
+        """Watch what is being written in the lower part, or go back to the cell in words."""
         self.following = not self.following
         self.set_class(self.following, "-following")
-        self._replied = 0.0
+        self.live.begin(time.monotonic())
+        self.focus_body()
         self._explain()
-        self.say("Each reply is shown as it is kept; v shows the chosen cell again." if self.following else "")
+        self.say("Replies as they are written; n N: other slots, v: the chosen cell." if self.following else "")
+
+    def why_not_next(self) -> str:
+        """Slots are seen while replies are watched."""
+        return "" if self.following else "v shows what the slots are writing; n and N then go from one to another."
+
+    why_not_previous = why_not_next
+
+    def do_next(self) -> None:
+        """The next slot."""
+        self.say(self.live.step(1))
+
+    def do_previous(self) -> None:
+        """The slot before."""
+        self.say(self.live.step(-1))
 
     def do_filter(self) -> None:
         """Type to filter."""

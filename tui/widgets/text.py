@@ -35,6 +35,8 @@ class TextView(ScrollView, can_focus=True):
         self._lines: list[Line] = []
         self._wrapped: list[Line] = []
         self._width = 0
+        self._trails = False
+        self._end = 0
         self.look = Look(dark=True, colour=True, ascii_only=False)
 
     @property
@@ -49,10 +51,24 @@ class TextView(ScrollView, can_focus=True):
 
     def show(self, lines: Sequence[Line], *, keep: bool = False) -> None:
         """Show lines, from the top unless `keep`."""
+        self._trails = False
         self._lines = [list(found) for found in lines]
         self._wrap()
         if not keep:
             self.scroll_to(y=0, animate=False)
+
+    def trail(self, lines: Sequence[Line], *, anew: bool = False) -> None:
+        """Show lines that grow at their end, which stays in view unless the user scrolled away; `anew` forgets that."""
+        trails = anew or self.scroll_offset.y >= self._end
+        self.show(lines, keep=True)
+        self._trails = trails
+        self._to_end()
+
+    def _to_end(self) -> None:
+        if self._trails:
+            self._end = self.max_scroll_y
+            # The scroll bar may come with these very lines: until it is there, scrolling has to be forced.
+            self.scroll_to(y=self._end, animate=False, force=True)
 
     def reveal(self, index: int) -> None:
         """Scroll so that a line, as it was given, stands at the top unless it is in view already."""
@@ -66,6 +82,7 @@ class TextView(ScrollView, can_focus=True):
         """Another width, other lines."""
         if self.scrollable_content_region.width != self._width:
             self._wrap()
+        self._to_end()
 
     def _wrap(self) -> None:
         self._width = self.scrollable_content_region.width
