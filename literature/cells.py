@@ -93,11 +93,11 @@ def parse_cell(text: str, mark: str = ".") -> list[CellScore]:
 
 def _refuse_no_print(plain: str) -> None:
     """Refuse a count such as 78/164, which is not the percentage 78, and a number that is only said to be about so."""
-    if count := _COUNT.fullmatch(plain):
+    if "/" in plain and (count := _COUNT.fullmatch(plain)):
         raise ScoreTextError(
             f"{plain!r} is a count or two scores: write what the source prints in percent, or {count[1]}, {count[2]}"
         )
-    if _ABOUT.match(plain):
+    if not plain[0].isdigit() and _ABOUT.match(plain):
         raise ScoreTextError(f"{_shown(plain)} is no printed score: it is a bound or an approximation")
 
 
