@@ -10,6 +10,7 @@ from literature.errors import TableError
 from literature.formats.grid import Cell, Grid
 from literature.records import ReportedScore
 from literature.table import OpenedTable, Table, Unread, open_table, scores_of
+from tui.remembered import columns_of, remember_columns
 
 SCORES, LEFT_OUT = "scores", "left out"
 STATES = ("decoding", "temperature", "samples", "prompt", "length", "precision", "extraction", "harness", "variant")
@@ -48,7 +49,10 @@ class Column:
 
 
 class TableImport:
-    """One file that is looked at before anything of it is kept; `choose` says what a column means."""
+    """One file that is looked at before anything of it is kept; `choose` says what a column means.
+
+    What a user said of another table with the same headers holds again.
+    """
 
     def __init__(self, path: str) -> None:
         self._opened: OpenedTable = open_table(path)
@@ -56,6 +60,10 @@ class TableImport:
         self._constants: dict[str, str] = {}
         self.problem = ""
         self.table = Table((), (), path)
+        roles = {role for role, _, _ in CHOICES}
+        kept = columns_of(self.headers)
+        self._chosen = {header: role for header, role in kept.items() if header in self.headers and role in roles}
+        self.recalled = bool(self._chosen)
         self._read()
 
     @property
@@ -77,6 +85,21 @@ class TableImport:
     def unread(self) -> Sequence[Unread]:
         """What gives no score, with place and reason."""
         return self.table.unread
+
+    @property
+    def headers(self) -> Sequence[str]:
+        """Every header of the file's tables, once."""
+        names = (cell.text.strip() for grid in self._grids() for cell in grid.header)
+        return list(dict.fromkeys(name for name in names if name))
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Header -> role, as far as the user has said it."""
+        return dict(self._chosen)
+
+    def remember(self) -> None:
+        """Let what was said of the columns hold for the next table with the same headers."""
+        remember_columns(self.headers, self._chosen)
 
     def choose(self, header: str, role: str) -> None:
         """Read a column as something else; a role that one column only can have is taken from the one that had it."""

@@ -89,6 +89,24 @@ async def test_columns_that_are_not_understood_are_mapped_by_keys(folder):
     assert first.stated == {"samples": "20"} and second.stated == {"samples": "1"}
 
 
+async def test_a_mapping_is_remembered_for_the_same_headers(folder):
+    """The next table with these headers is read as the user said; it says so, and u takes one column's meaning back."""
+    app = ScoretraceApp(FakeSession(), make_study())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_import(pilot, "odd.csv", "wer,value,benchmark\nM1,30.5,humaneval\n")
+        await pilot.press("enter", "m")
+        await until_shown(pilot, "1 score from odd.csv")
+        await pilot.press("s")
+        await until_shown(pilot, "Kept 1 reported scores")
+        await at_import(pilot, "next.csv", "benchmark,wer,value\nmbpp,M2,28\n")
+        await until_shown(pilot, "1 score from next.csv")
+        assert "as you said the last time" in shown(app)
+        await pilot.press("u")
+        await until_shown(pilot, "This column is read as it was found.")
+        await pilot.press("j", "u")
+        await until_shown(pilot, "Nothing can be kept yet")
+
+
 async def test_a_left_out_column_comes_back_and_a_role_moves(folder):
     """o is a switch; a role that one column only can have leaves the column that had it."""
     app = ScoretraceApp(FakeSession(), make_study())

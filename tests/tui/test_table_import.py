@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from literature.errors import TableError
+from tui.remembered import remembered_path
 from tui.table_import import CHOICES, LEFT_OUT, SCORES, TableImport
 
 WIDE = """# Results
@@ -76,6 +77,46 @@ def test_what_holds_for_all_rows_gives_way_to_a_column(wide):
     table.forget("Jahr")
     table.hold("benchmark", "")
     assert "mine" not in {score.benchmark for score in table.scores}
+
+
+def test_what_was_said_of_columns_holds_for_the_next_table_with_these_headers(tmp_path):
+    """In whatever order they stand; not for another set, and no longer once nothing is said."""
+    first, moved, other = tmp_path / "first.csv", tmp_path / "moved.csv", tmp_path / "other.csv"
+    first.write_text("zzm,zzv,zzb\nM1,30.5,humaneval\n")
+    moved.write_text("zzb,zzm,zzv\nmbpp,M2,40\n")
+    other.write_text("zzm,zzv\nM3,50\n")
+    table = TableImport(str(first))
+    assert not table.recalled and [score.benchmark for score in table.scores] != ["humaneval"]
+    for header, role in (("zzm", "model"), ("zzv", "value"), ("zzb", "benchmark")):
+        table.choose(header, role)
+    assert TableImport(str(moved)).chosen == {}, "only what is kept is remembered"
+    table.remember()
+    again = TableImport(str(moved))
+    assert again.recalled and again.chosen == {"zzm": "model", "zzv": "value", "zzb": "benchmark"}
+    assert [(score.model, score.benchmark, score.value) for score in again.scores] == [("M2", "mbpp", "40")]
+    assert TableImport(str(other)).chosen == {}
+    for header in again.headers:
+        again.forget(header)
+    again.remember()
+    assert not TableImport(str(first)).recalled
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "7", "{", '{"columns": 3}', '{"columns": [{"headers": ["zzm"], "roles": 4}]}',
+     '{"columns": [{"headers": ["zzm", "zzv"], "roles": {"zzm": "colour", "gone": "model"}}]}'],
+)  # fmt: skip
+def test_what_cannot_be_remembered_is_passed_over(tmp_path, text):
+    """Another version's file, or one edited by hand, spoils no import."""
+    remembered_path().parent.mkdir(parents=True, exist_ok=True)
+    remembered_path().write_text(text)
+    path = tmp_path / "a.csv"
+    path.write_text("zzm,zzv\nM1,30.5\n")
+    table = TableImport(str(path))
+    assert table.chosen == {} and not table.recalled
+    table.choose("zzm", "model")
+    table.remember()
+    assert TableImport(str(path)).chosen == {"zzm": "model"}
 
 
 def test_a_missing_or_empty_file_is_refused(tmp_path):

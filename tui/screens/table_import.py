@@ -32,6 +32,7 @@ class TableImportScreen(BaseScreen):
     TABLE: ClassVar[Sequence[Command]] = (
         Command("enter,space", "choose", "read as", "Column: read as", "Choose what the marked column holds."),
         Command("o", "leave", "leave out", "Column: leave out", "Do not read the marked column, or read it again."),
+        Command("u", "found", "as found", "Column: as found", "Read the marked column as it was found.", True),
         Command("c", "hold", "for all rows", "Rows: one text for all", "Name what holds for all rows."),
         Command("s", "save", "keep", "Table: keep", "Put the scores into the study's own table."),
         Command("escape,backspace", "back", "cancel", "Table: cancel", "Keep nothing and go back."),
@@ -50,6 +51,12 @@ class TableImportScreen(BaseScreen):
         yield TextLine(id="head", classes="head")
         yield RowList(self._paint, id="columns", empty="No columns: the file holds its scores as such.")
         yield TextView(id="preview")
+
+    def on_mount(self) -> None:
+        """Say where the columns' meanings come from, when not from the file."""
+        super().on_mount()
+        if self.table.recalled:
+            self.say("Columns with (you) are read as you said the last time; u reads one as it is found.")
 
     @property
     def rows(self) -> RowList:
@@ -142,6 +149,15 @@ class TableImportScreen(BaseScreen):
             self.table.choose(key, LEFT_OUT)
         self.fill()
 
+    def why_not_found(self) -> str:
+        """Something must have been said of it."""
+        return "" if self.rows.key in self.table.chosen else "This column is read as it was found."
+
+    def do_found(self) -> None:
+        """Without a word of the user's."""
+        self.table.forget(self.rows.key)
+        self.fill()
+
     def do_hold(self) -> None:
         """Ask for texts that hold for every row."""
         fields = [Field(role, role, self.table.constants.get(role, ""), hint) for role, hint in HELD]
@@ -163,6 +179,7 @@ class TableImportScreen(BaseScreen):
     def do_save(self) -> None:
         """Into the own table."""
         self._kept(self.root.take_in(self.table))
+        self.table.remember()
         self.app.pop_screen()
 
     def do_back(self) -> None:
