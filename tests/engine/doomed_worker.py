@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from engine import worker
+from engine import judging, worker
 from engine.run import Parts
 
 AFTER = 5
@@ -57,5 +57,7 @@ def parts(how: str) -> Any:
 
 
 if __name__ == "__main__":
+    # Each program is judged before the model goes on, as with a model that takes its time.
+    judging.BACKLOG = 0
     worker.real_parts = parts(sys.argv[1])
     sys.exit(worker.main(sys.argv[2:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 from typing import Any
 
@@ -199,7 +200,7 @@ def test_every_field_of_a_program_is_in_its_key() -> None:
 def test_a_slow_sandbox_holds_up_the_model(store: Store, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many replies there are, only so many programs wait: the worker's memory does not grow with them."""
     monkeypatch.setattr("engine.judging.BACKLOG", 8)
-    most = 0
+    most, held_up = 0, threading.Event()
 
     class Watched(JudgePool):
         def submit(self, *arguments: Any) -> None:
@@ -207,9 +208,17 @@ def test_a_slow_sandbox_holds_up_the_model(store: Store, fakes: Any, monkeypatch
             super().submit(*arguments)
             most = max(most, self.pending)
 
+        def collect(self) -> Any:
+            if self.pending > 8:
+                held_up.set()
+            return super().collect()
+
     class Slow(fakes.Sandbox):  # type: ignore[misc]
         def run(self, program: Program, limits: Limits) -> Any:
-            time.sleep(0.006)
+            # The reference check comes first, and no model waits for it; then nothing is judged until the model waits.
+            if len(self.runs) >= 80:
+                assert held_up.wait(300)
+                time.sleep(0.006)
             return super().run(program, limits)
 
     monkeypatch.setattr("engine.run.JudgePool", Watched)
@@ -217,7 +226,7 @@ def test_a_slow_sandbox_holds_up_the_model(store: Store, fakes: Any, monkeypatch
     life.benchmark, life.sandbox = fakes.Benchmark(size=40), Slow()
     assert life.go() == "finished"
     assert all(score.finished for score in life.scores.values())
-    assert 4 < most <= 8 + 4 + 1, "a step ends at most one reply of each of four slots"
+    assert 8 < most <= 8 + 4 + 1, "a step ends at most one reply of each of four slots"
 
 
 def test_a_stop_is_heard_while_kept_replies_are_read(store: Store, fakes: Any) -> None:

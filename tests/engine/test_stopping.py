@@ -24,6 +24,12 @@ SHARED = Grid(benchmark=("fake-python",), max_length=(120, 200), extraction=("ra
 SAMPLED = Grid(benchmark=("fake-python",), decoding=(Decoding(0.8),), samples=(10,))
 
 
+@pytest.fixture(autouse=True)
+def _judged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each program is judged before the model goes on, or a model that takes no time would be done before any stop."""
+    monkeypatch.setattr("engine.judging.BACKLOG", 0)
+
+
 def with_targets(life: Any, rule: str, targets: dict[str, Target]) -> Any:
     life.job = dataclasses.replace(life.job, stop=rule, targets=targets)
     return life
