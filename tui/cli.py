@@ -250,6 +250,9 @@ def _step_commands(commands: _Commands) -> None:
     extract.add_argument("--benchmark", default="")
     extract.add_argument("--data", default="")
     extract.add_argument("--template", default="instruct")
+    extract.add_argument(
+        "--no-prefill", action="store_true", help="the replies were not started with the function header: chat replies"
+    )
     judge = _add(commands, "judge", "judging", "judge", "programs in, outcomes out (JSON Lines on stdin)")
     judge.add_argument("--benchmark", default="")
     judge.add_argument("--data", default="")

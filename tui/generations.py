@@ -13,8 +13,8 @@ from typing import Any
 from cache.paths import store_path
 from cache.store import Store
 from engine.benchmarks import open_benchmark
-from engine.cells import opened, read_run
-from engine.denominator import of_score
+from engine.cells import opened, read_run, reading
+from engine.denominator import count, of_score
 from engine.environment import free_cores
 from engine.exports import sheets, write
 from engine.job import Job
@@ -22,7 +22,7 @@ from engine.protocols import Benchmark, Sandbox
 from engine.recorder import Recorder
 from engine.rescoring import Spread
 from engine.scoring import Score
-from engine.settings import Configuration, Grid
+from engine.settings import Grid
 from tui import cli
 from tui import study as studies
 from tui.errors import OptionError
@@ -177,13 +177,19 @@ def _scores(store: Store, run: int) -> Mapping[str, Score]:
 def _rows(store: Store, run: int) -> list[dict[str, Any]]:
     """One object for each configuration: its settings, its score, and what stands under it."""
     found = read_run(store, run)
+    benchmarks = opened(found, open_benchmark)
     rows = []
-    for sheet in sheets(store, found, opened(found, open_benchmark)):
-        configuration: Configuration = sheet.configuration
+    for configuration in found.configurations.values():
+        cells = found.cells.get(configuration.id)
+        if not cells:
+            continue
+        benchmark = benchmarks[configuration.benchmark]
+        read = reading(found, configuration, benchmark)
+        under = count(configuration, len(benchmark.problems), cells.values(), read, store)
         rows.append(
             {
                 "run": run, "id": configuration.id, "model": configuration.model, **configuration.axes(),
-                "score": sheet.denominator.text, **sheet.denominator.as_dict(),
+                "score": under.text, **under.as_dict(),
             }
         )  # fmt: skip
     return rows

@@ -33,6 +33,10 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
+OF_OTHER_TYPES = ("task_id", "id", "timeout", "passed")
+"""Keys of read objects that need not be text."""
+
+
 def read_objects(required: Sequence[Sequence[str]], stream: TextIO | None = None) -> Iterator[dict[str, Any]]:
     """JSON objects from standard input, each holding one of the `required` sets of text keys."""
     for number, line in enumerate(stream or sys.stdin, 1):
@@ -46,6 +50,9 @@ def read_objects(required: Sequence[Sequence[str]], stream: TextIO | None = None
         if not isinstance(found, dict) or not any(all(key in found for key in keys) for keys in required):
             expected = " or ".join("{" + ", ".join(keys) + "}" for keys in required)
             raise OptionError(f"{where}: expected an object with {expected}")
+        keys = next(keys for keys in required if all(key in found for key in keys))
+        if odd := next((key for key in keys if key not in OF_OTHER_TYPES and not isinstance(found[key], str)), ""):
+            raise OptionError(f"{where}, {odd}: expected text, found {json.dumps(found[odd])[:40]}")
         yield found
 
 

@@ -96,7 +96,10 @@ def extract(options: argparse.Namespace) -> int:
                     f"task_id {found['task_id']!r} is not in {benchmark.name}; "
                     "name the benchmark with --benchmark and its file with --data"
                 )
-            program = cut(options.strategy, benchmark, problem, options.template, found["response"])
+            program = cut(
+                options.strategy, benchmark, problem, options.template, found["response"],
+                prefill=not options.no_prefill,
+            )  # fmt: skip
             yield {"task_id": found["task_id"], "program": program}
 
     print_objects(objects(), "jsonl")

@@ -170,6 +170,24 @@ def test_extract_and_judge_work_on_lines(run: Any) -> None:
     assert outcomes[2]["id"] == 7
 
 
+def test_a_chat_reply_stands_for_itself(run: Any) -> None:
+    """`raw` of a reply that was not started with the header is that reply; else the header comes before it."""
+    from engine.benchmarks import open_benchmark
+
+    problem = open_benchmark("bugfix-mini").problems[0]
+    line = json.dumps({"task_id": problem.task_id, "response": "Sure."}) + "\n"
+    _, (own,), _ = run("extract", "--strategy", "raw", "--no-prefill", stdin=line)
+    _, (filled,), _ = run("extract", "--strategy", "raw", stdin=line)
+    assert own["program"] == "Sure."
+    assert filled["program"] == problem.header.rstrip() + "Sure."
+
+
+def test_a_reply_that_is_no_text_is_named(run: Any) -> None:
+    """null in place of a reply is an error with its line, not an empty reply."""
+    status, objects, err = run("extract", "--strategy", "raw", stdin='{"task_id": "x", "response": null}\n')
+    assert (status, objects) == (2, []) and "line 1, response: expected text, found null" in err
+
+
 @pytest.mark.parametrize("line", ["{", "[]", '{"task_id": "x"}', '{"id": 1, "program": "x"}'])
 def test_a_bad_line_is_named(run: Any, line: str) -> None:
     """The message gives the line's number and the keys expected."""
