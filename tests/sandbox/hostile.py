@@ -28,7 +28,9 @@ from engine.sandbox import kernel, open_sandbox  # noqa: E402
 VICTIM = Path("/tmp/SBX_VICTIM")
 PLACES = [Path(p, n) for p in ("/tmp", "/var/tmp", "/dev/shm", ".") for n in ("SBX_PWNED", "SBX_SHM")]
 PORT, KEY = 45991, 0x5B5B
-LIMITS = Limits(cpu_s=0.12, wall_s=2.0, memory=512 << 20)
+LIMITS = Limits(cpu_s=0.3, wall_s=3.0, memory=512 << 20)
+AMPLE = Limits(cpu_s=60.0, wall_s=300.0, memory=512 << 20)
+"""For the attacks, many of which never end by themselves, and for programs that must pass, however slow the machine."""
 ANSWERS = {"(1, 2)": 3, "(-1, 1)": 0, "(123456, 654321)": 777777, "(2.5, 0.25)": 2.75, "('ab', 'cd')": "abcd"}
 CONTROL = "def add(a, b):\n    return a + b\n"
 
@@ -47,7 +49,7 @@ class Surroundings:
         }.items():  # fmt: skip
             (VICTIM / name).write_text(text)
             (VICTIM / name).chmod(0o666)
-        self._tcp = socket.create_server(("127.0.0.1", PORT))
+        self._tcp = listening()
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind(("127.0.0.1", PORT))
         self._unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -90,6 +92,18 @@ class Surroundings:
         shutil.rmtree(VICTIM, ignore_errors=True)
 
 
+def listening(seconds: float = 300.0) -> socket.socket:
+    """A server on the port that the attacks know; some connection of another program may hold it for a while."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return socket.create_server(("127.0.0.1", PORT))
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+
+
 def descendants() -> dict[int, int]:
     """Processes below this one and their threads."""
     parents, threads = {}, {}
@@ -111,8 +125,8 @@ def descendants() -> dict[int, int]:
 
 
 def processes_after(wanted: dict[int, int]) -> dict[int, int]:
-    """The processes once they are those wanted, or after 2 s."""
-    until = time.monotonic() + 2
+    """The processes once they are those wanted, or when they have long had the time to be."""
+    until = time.monotonic() + 60
     while (now := descendants()) != wanted and time.monotonic() < until:
         time.sleep(0.02)
     return now
@@ -126,7 +140,7 @@ def run(level: str, attacks: list[dict[str, Any]]) -> list[dict[str, Any]]:
         judge(sandbox, CONTROL, "assert add(1, 2) == 3")
         wanted = descendants()
         for attack in attacks:
-            outcome = judge(sandbox, attack["program"], attack["test"])
+            outcome = judge(sandbox, attack["program"], attack["test"], AMPLE if level == "limits" else LIMITS)
             control = judge(sandbox, CONTROL, attack["test"])
             left = processes_after(wanted)
             results.append(
@@ -150,11 +164,11 @@ def run(level: str, attacks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return results
 
 
-def judge(sandbox: Sandbox, candidate: str, test: str) -> Outcome:
+def judge(sandbox: Sandbox, candidate: str, test: str, limits: Limits = AMPLE) -> Outcome:
     """One program; the control of the sorting test answers what that test wants."""
     if candidate == CONTROL and "sorted(" in test:
         candidate = "def add(a, b):\n    return sorted(a + b)\n"
-    return sandbox.run(Program("", candidate, test, "add"), LIMITS)
+    return sandbox.run(Program("", candidate, test, "add"), limits)
 
 
 def become(uid: int) -> None:

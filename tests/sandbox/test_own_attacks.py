@@ -17,6 +17,7 @@ TEST = (
     "def check(add):\n    assert add(1, 2) == 3\n    assert add(-1, 1) == 0\n    assert add(2.5, 0.25) == 2.75\n"
     "    assert add('ab', 'cd') == 'abcd'\n    assert add([1], [2]) == [1, 2]\ncheck(add)"
 )
+AMPLE = Limits(cpu_s=60.0, wall_s=300.0, memory=1 << 29)
 RIGHT = Program("", "def add(a, b):\n    return a + b", TEST, "add")
 
 
@@ -38,7 +39,7 @@ def test_a_wrong_program_does_not_pass(level: str, name: str, at_level: Callable
     outcome = at_level(level).run(Program("", PROGRAMS[name], TEST, "add"), LIMITS)
     assert outcome.kind not in ("passed", "unavailable"), outcome
     assert outcome.mode == "split"
-    assert at_level(level).run(RIGHT, LIMITS).passed
+    assert at_level(level).run(RIGHT, AMPLE).passed
 
 
 @pytest.mark.parametrize("level", ["namespaces", "landlock", "sealed"])
@@ -49,14 +50,14 @@ def test_a_child_has_its_channel_and_nothing_else(level: str, at_level: Callable
         "    return [stat.S_ISSOCK(m) for m in modes].count(True), len(modes) - modes.count(0)\n"
         "def mode(fd):\n    try: return os.fstat(fd).st_mode\n    except OSError: return 0"
     )
-    outcome = at_level(level).run(Program("", candidate, "assert f() == (1, 4), f()", "f"), LIMITS)
+    outcome = at_level(level).run(Program("", candidate, "assert f() == (1, 4), f()", "f"), AMPLE)
     assert outcome.passed, outcome
 
 
 def test_a_child_finds_nothing_of_the_tests_or_of_earlier_programs(at_level: Callable[[str], Sandbox]) -> None:
     """Neither the tests nor an earlier candidate is anywhere in a child's memory."""
     head, tail = "SECRETOF", "THETESTS"
-    sandbox, limits = at_level("namespaces"), Limits(cpu_s=20.0, wall_s=60.0)
+    sandbox, limits = at_level("namespaces"), Limits(cpu_s=200.0, wall_s=600.0)
     test = f"'{head}{tail}'\nassert f(1) == 1"
     sandbox.run(Program("", f"x = '{head}{tail}'\ndef f(x): return x", test, "f"), limits)
     # The whole word is nowhere in the text that looks for it.
