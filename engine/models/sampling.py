@@ -7,20 +7,23 @@ float64.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
+from engine.models.bounds import decided
 from engine.models.decoder import Logits
 from engine.settings import Decoding
 
-VERSION = "splitmix64/1"
+VERSION = "splitmix64/2"
 """Names the random numbers and the arithmetic; changed whenever either changes, since it is part of the numerics."""
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _BLOCK = 512
-_REACH = 16.0
+_REACHES = (4.0, 8.0, 16.0, np.inf)
 
 
 def _mix(state: int) -> int:
@@ -36,13 +39,22 @@ def uniform(stream: int, position: int) -> float:
 
 def choose(row: Logits, decoding: Decoding, stream: int, position: int) -> int:
     """The next token for one row of logits [n_vocab]; ties go to the lowest token id."""
-    best = int(row.argmax())
-    if not np.isfinite(row[best]):
-        raise ModelError("the model's logits are not finite (NaN or overflow); try another precision or another build")
     if decoding.greedy:
-        return best
+        return _best(row)
+    share = uniform(stream, position)
+    token = decided(row, decoding, share)
+    if token is not None:
+        return token
+    _best(row)
     tokens, weights = nucleus(row, decoding)
-    return int(tokens[_draw(weights, uniform(stream, position))])
+    return int(tokens[_draw(weights, share)])
+
+
+def _best(row: Logits) -> int:
+    best = int(row.argmax())
+    if not math.isfinite(row[best]):
+        raise ModelError("the model's logits are not finite (NaN or overflow); try another precision or another build")
+    return best
 
 
 def nucleus(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
@@ -52,18 +64,16 @@ def nucleus(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[
     least top_p; never fewer than one token.
     """
     top_k = decoding.top_k if 0 < decoding.top_k < len(row) else 0
+    below = row / np.float32(decoding.temperature)
+    below -= below.max()
+    # Below e^-80 float32 turns subnormal, which is slow and, next to a best weight of 1, changes nothing.
+    weights = np.maximum(below, np.float32(-80))
+    np.exp(weights, out=weights)
     if not top_k and decoding.top_p >= 1.0:
-        return np.arange(len(row)), _weights(row, decoding)
-    tokens, below = _near(row, decoding)
-    weights = np.exp(below)
-    low = float(np.sum(weights, dtype=np.float64))
-    rest = len(row) - len(tokens)
-    total: float | None = None if rest else low
+        return np.arange(len(row)), weights
+    total = float(np.sum(weights, dtype=np.float64))
     # The nucleus nearly always lies within a few logits of the best: sort those, and widen only when they fall short.
-    for reach in (4.0, 8.0, _REACH, np.inf):
-        if reach > _REACH and rest:
-            tokens, weights = np.arange(len(row)), _weights(row, decoding)
-            below, rest = _below(row, decoding), 0
+    for reach in _REACHES:
         near = np.flatnonzero(below >= np.float32(-reach))
         if top_k and len(near) < top_k and reach < np.inf:
             continue
@@ -74,44 +84,11 @@ def nucleus(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], NDArray[
         if decoding.top_p >= 1.0:
             break
         cumulative = np.cumsum(weights[order], dtype=np.float64)
-        if total is None and _undecided(cumulative, decoding.top_p, low, rest):
-            total = float(np.sum(_weights(row, decoding), dtype=np.float64))
-        wanted = decoding.top_p * (low if total is None else total)
+        wanted = decoding.top_p * total
         if top_k or cumulative[-1] >= wanted or reach == np.inf:
             order = order[: int(np.searchsorted(cumulative, wanted, side="left")) + 1]
             break
-    return tokens[order], weights[order]
-
-
-def _below(row: Logits, decoding: Decoding) -> Logits:
-    """How far each logit, over the temperature, lies below the best: 0 and less."""
-    below = row / np.float32(decoding.temperature)
-    below -= below.max()
-    return below
-
-
-def _weights(row: Logits, decoding: Decoding) -> Logits:
-    """Weights of all tokens, 1 for the best."""
-    # Below e^-80 float32 turns subnormal, which is slow and, next to a best weight of 1, changes nothing.
-    weights = np.maximum(_below(row, decoding), np.float32(-80))
-    return np.exp(weights, out=weights)
-
-
-def _near(row: Logits, decoding: Decoding) -> tuple[NDArray[np.intp], Logits]:
-    """Tokens at most `_REACH` below the best (and hardly any others), and how far below: the same bits as `_below`."""
-    best, temperature = row.max(), np.float32(decoding.temperature)
-    tokens = np.flatnonzero(row >= best - np.float32(1.001 * _REACH) * temperature)
-    return tokens, row[tokens] / temperature - best / temperature
-
-
-def _undecided(cumulative: NDArray[np.float64], top_p: float, low: float, rest: int) -> bool:
-    """True when the sum of all weights, known to lie between two bounds, decides where the nucleus ends.
-
-    `low` is the sum without `rest` tokens, each of which weighs less than e^-16; both bounds leave room for rounding.
-    """
-    high = low + rest * np.exp(-_REACH)
-    first, last = np.searchsorted(cumulative, [top_p * low * (1 - 1e-9), top_p * high * (1 + 1e-9)], side="left")
-    return bool(first != last)
+    return order, weights[order]
 
 
 def _draw(weights: NDArray[np.float32], share: float) -> int:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
+from engine.models.bounds import decided
 from engine.models.sampling import choose, nucleus, uniform
 from engine.settings import Decoding
 
@@ -71,7 +72,7 @@ def _over_all(row: NDArray[np.float32], decoding: Decoding) -> tuple[NDArray[np.
 @given(
     st.integers(0, 2**32),
     st.sampled_from([0.1, 0.2, 0.8, 1.0, 3.0]),
-    st.sampled_from([0.1, 0.5, 0.9, 0.95, 0.999]),
+    st.sampled_from([0.1, 0.5, 0.9, 0.95, 0.999, 0.999999]),
     st.sampled_from([0, 1, 5, 40]),
     st.sampled_from([0.0, 0.3, 2.0, 5.0]),
     st.sampled_from([0.0, 6.0, 14.0, 30.0]),
@@ -89,6 +90,95 @@ def test_not_looking_at_every_token_changes_no_bit(
     all_tokens, all_weights = _over_all(row, decoding)
     assert tokens.tolist() == all_tokens.tolist()
     assert weights.tobytes() == all_weights.tobytes()
+
+
+def _drawn_over_all(row: NDArray[np.float32], decoding: Decoding, share: float) -> int:
+    """The token that a share of the nucleus draws, by running sums over the whole nucleus in blocks of 512."""
+    if decoding.top_p >= 1.0 and not 0 < decoding.top_k < len(row):
+        below = row / np.float32(decoding.temperature)
+        order, weights = np.arange(len(row)), np.exp(np.maximum(below - below.max(), np.float32(-80)))
+    else:
+        order, weights = _over_all(row, decoding)
+    starts = np.arange(0, len(weights), 512)
+    blocks = np.cumsum(np.add.reduceat(weights, starts, dtype=np.float64))
+    wanted = share * blocks[-1]
+    block = min(int(np.searchsorted(blocks, wanted, side="right")), len(starts) - 1)
+    inside = np.cumsum(weights[512 * block :][:512], dtype=np.float64) + (blocks[block - 1] if block else 0.0)
+    return int(order[512 * block + min(int(np.searchsorted(inside, wanted, side="right")), len(inside) - 1)])
+
+
+def _like_a_models(seed: int, size: int) -> NDArray[np.float32]:
+    """A wide field from which some tokens stand out, as in a language model's logits."""
+    draw = np.random.default_rng(seed)
+    row = (draw.standard_normal(size) * draw.choice([0.5, 2.0, 2.5, 4.0])).astype(np.float32)
+    ahead = draw.integers(0, size, draw.integers(1, 40))
+    row[ahead] += draw.choice([4.0, 9.0, 14.0, 20.0]) * draw.random(len(ahead), dtype=np.float32)
+    return row - np.float32(draw.choice([0.0, 30.0, 1000.0]))
+
+
+def _rows(kind: str, seed: int, size: int) -> NDArray[np.float32]:
+    row = _like_a_models(seed, size)
+    if kind == "flat":
+        row[:] = np.float32(seed % 5)
+    elif kind == "nearly flat":
+        row = row * np.float32(1e-3)
+    elif kind == "ties":
+        row = np.round(row)
+    elif kind == "two best":
+        row[[seed % size, (seed * 7 + 3) % size]] = row.max() + np.float32(2)
+    elif kind == "forbidden":
+        row[row < np.quantile(row, 0.99)] = -np.inf
+    elif kind == "one":
+        row[:] = -np.inf
+        row[seed % size] = 1.0
+    elif kind == "best at the end":
+        row[-1] = row.max() + np.float32(seed % 9)
+    return row
+
+
+@settings(max_examples=1500, deadline=None)
+@given(
+    st.sampled_from(
+        ["like a model's"] * 3 + ["flat", "nearly flat", "ties", "two best", "forbidden", "one", "best at the end"]
+    ),
+    st.integers(0, 2**32),
+    st.sampled_from([40, 1024, 1031, 3000, 4099, 8192]),
+    st.sampled_from([1e-4, 0.05, 0.2, 0.8, 0.8, 1.0, 3.0, 1e4]),
+    st.sampled_from([1e-9, 0.01, 0.5, 0.8, 0.95, 0.95, 0.999999, 1.0]),
+    st.sampled_from([0, 0, 0, 1, 2, 40, 900]),
+)
+def test_bounds_draw_the_tokens_of_the_whole_sums(
+    kind: str, seed: int, size: int, t: float, top_p: float, top_k: int
+) -> None:
+    """Whatever the row and the setting, every draw is that of all weights summed: at random, at both ends and right at,
+    just under and just over the shares where one token's part ends and the next one's begins."""
+    row, decoding = _rows(kind, seed, size), Decoding(t, top_p, top_k)
+    _, weights = _over_all(row, decoding)
+    edges = (np.cumsum(weights[:6], dtype=np.float64) / np.sum(weights, dtype=np.float64)).tolist()
+    shares = [0.0, 1 - 2.0**-53, *np.random.default_rng(seed).random(6).tolist()]
+    for edge in edges:
+        shares += [edge, edge * (1 - 1e-12), edge * (1 + 1e-12), edge * (1 - 1e-7), edge * (1 + 1e-7)]
+    for share in shares:
+        if share < 1.0:
+            assert _drawn(row, decoding, share) == _drawn_over_all(row, decoding, share)
+
+
+def _drawn(row: NDArray[np.float32], decoding: Decoding, share: float) -> int:
+    """What `choose` takes when the stream's number is `share`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.models.sampling.uniform", lambda stream, position: share)
+        return choose(row, decoding, 0, 0)
+
+
+def test_bounds_decide_nearly_every_draw() -> None:
+    """Where a few tokens stand out, as they do for a model, the shortcut is taken: one draw in fifty is left open."""
+    for decoding in (Decoding(0.2), Decoding(0.8), Decoding(0.8, 0.95, 40)):
+        left_open = 0
+        for seed in range(100):
+            row = _row(seed, 49_152, 2.5)
+            row[:8] += np.float32(14)
+            left_open += decided(row, decoding, uniform(seed, 0)) is None
+        assert left_open <= 2
 
 
 def test_flat_logits_fall_back_to_the_full_sort() -> None:
