@@ -30,6 +30,11 @@ class Judgement:
         """True for a pass, and for nothing else."""
         return self.kind == "passed"
 
+    @property
+    def verdict(self) -> bool | None:
+        """Whether it passed; None where it could not be judged, which is no failure."""
+        return None if self.kind == "unavailable" else self.passed
+
 
 @dataclass(frozen=True)
 class Sheet:

@@ -26,7 +26,7 @@ def every_eval_ever(sheet: Sheet) -> dict[str, str]:
             "input": {"raw": j.problem.prompt or j.problem.context, "reference": j.problem.test},
             "output": {"raw": j.reply},
             "answer_attribution": {"extracted_value": j.program, "extraction_method": c.extraction},
-            "evaluation": {"score": float(j.passed), "is_correct": j.passed},
+            "evaluation": {"score": None if j.verdict is None else float(j.verdict), "is_correct": j.verdict},
             "error": None if j.passed else f"{j.kind}: {j.detail}",
         }
         for j in sheet.judgements
@@ -69,9 +69,11 @@ def eval_results(sheet: Sheet) -> dict[str, str]:
     c, d = sheet.configuration, sheet.denominator
     notes = f"{d.text}; {c.label}; made with scoretrace {_version()}"
     source = _source(sheet)
+    left = d.missing + d.unavailable
     text = (
         "# A draft: check the dataset's name on the hub, and add `source` with a link to the evidence.\n"
-        f"- dataset:\n    id: {json.dumps(str(source.get('source', UNKNOWN)))}\n"
+        + (f"# The value is a lower bound: {left} of {d.asked} samples have no outcome.\n" if left else "")
+        + f"- dataset:\n    id: {json.dumps(str(source.get('source', UNKNOWN)))}\n"
         f"    task_id: {json.dumps(sheet.benchmark.name)}\n"
         f"    revision: {json.dumps(str(source.get('revision', UNKNOWN)))}\n"
         f"  value: {100 * d.passed / d.asked:.4f}\n"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.exports.cells import Judgement, Sheet
-from engine.settings import UNKNOWN_DECODING, Configuration
+from engine.settings import UNKNOWN, UNKNOWN_DECODING, Configuration
 
 
 def evalplus(sheet: Sheet) -> dict[str, str]:
@@ -60,14 +60,16 @@ def bigcode(sheet: Sheet) -> dict[str, str]:
 def bigcode_config(configuration: Configuration) -> dict[str, Any]:
     """A configuration in the harness's argument names; what is unknown is left out."""
     c = configuration
-    config: dict[str, Any] = {"model": c.model, "n_samples": c.samples, "prompt": c.template}
+    config: dict[str, Any] = {"model": c.model, "n_samples": c.samples}
+    if c.template != UNKNOWN:
+        config["prompt"] = c.template
     if c.decoding != UNKNOWN_DECODING:
         config |= {"do_sample": not c.decoding.greedy, **c.decoding.told}
     if c.seed >= 0:
         config["seed"] = c.seed
     if c.max_length:
         config["max_length_generation"] = c.max_length
-    if c.precision != "unknown":
+    if c.precision != UNKNOWN:
         config["precision"] = c.precision
     return config
 
@@ -80,7 +82,7 @@ def lm_eval(sheet: Sheet) -> dict[str, str]:
         if not group:
             continue
         problem = group[0].problem
-        passed = sum(judgement.passed for judgement in group) / len(group)
+        verdicts = [judgement.verdict for judgement in group if judgement.verdict is not None]
         rows.append(
             {
                 "doc_id": number, "doc": {"task_id": problem.task_id, "prompt": problem.prompt or problem.header},
@@ -88,7 +90,7 @@ def lm_eval(sheet: Sheet) -> dict[str, str]:
                 "arguments": {"gen_args_0": {"arg_0": problem.prompt, "arg_1": _options(sheet)}},
                 "resps": [[judgement.reply for judgement in group]],
                 "filtered_resps": [[judgement.program for judgement in group]], "filter": name,
-                "metrics": ["pass@1"], "pass@1": passed,
+                "metrics": ["pass@1"], "pass@1": sum(verdicts) / len(verdicts) if verdicts else None,
                 "doc_hash": hashlib.sha256(problem.task_id.encode()).hexdigest(),
             }
         )  # fmt: skip

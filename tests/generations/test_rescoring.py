@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,3 +207,24 @@ def test_records_carry_our_axes_and_the_denominator(tmp_path: Path, store: Store
     with pytest.raises(SettingsError, match="kind 'csv' is unknown; expected one of evalplus"):
         write(found, "csv", tmp_path)
     assert len(KINDS) == 6
+
+
+def test_what_could_not_be_judged_is_exported_without_a_verdict(tmp_path: Path, store: Store, programs: int) -> None:
+    """An unavailable outcome is no failure in records and samples, and the draft calls its value a lower bound."""
+    run = read_run(store, programs)
+    (sheet,) = sheets(store, run, opened(run, open_benchmark))
+    first = replace(sheet.judgements[0], kind="unavailable")
+    odd = replace(
+        sheet,
+        judgements=(first, *sheet.judgements[1:]),
+        denominator=replace(sheet.denominator, passed=1, unavailable=1),
+    )
+    _, instances = write([odd], "every-eval-ever", tmp_path)
+    told = [json.loads(line)["evaluation"] for line in instances.read_text(encoding="utf-8").splitlines()]
+    assert told[0] == {"score": None, "is_correct": None} and told[1] == {"score": 0.0, "is_correct": False}
+    samples = next(path for path in write([odd], "lm-eval", tmp_path) if "samples" in path.name)
+    assert [json.loads(line)["pass@1"] for line in samples.read_text(encoding="utf-8").splitlines()] == [None, 0, 1]
+    (draft,) = write([odd], "eval-results", tmp_path)
+    assert "# The value is a lower bound: 1 of 3 samples have no outcome." in draft.read_text(encoding="utf-8")
+    (whole_draft,) = write([sheet], "eval-results", tmp_path)
+    assert "lower bound" not in whole_draft.read_text(encoding="utf-8")
