@@ -53,22 +53,25 @@ def helpers_of(pid: int, wanted: int, seconds: float = 120.0) -> list[int]:
     return found
 
 
-def gone(pids: list[int], seconds: float = 120.0) -> bool:
+def gone(lives: set[tuple[int, str]], seconds: float = 120.0) -> bool:
     """True once none of the processes runs."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        if not any(running(pid) for pid in pids):
+        if not lives & lives_of([pid for pid, _ in lives]):
             return True
         time.sleep(0.02)
     return False
 
 
-def running(pid: int) -> bool:
-    """True for a process that is there and no zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+def lives_of(pids: list[int]) -> set[tuple[int, str]]:
+    """Of each process that is there, zombies left out, its id and its birth: an id may come to be another's."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            if fields[0] != "Z":
+                found.add((pid, fields[19]))
+    return found
 
 
 def fresh(level: str | None = None, jobs: int = 2) -> Sandbox:
@@ -111,7 +114,7 @@ def test_killed_processes_lose_no_outcome(level: str, count: int, tmp_path: Path
     kept, choice, killed = tmp_path / "outcomes", random.Random(7), dict.fromkeys(KINDS, 0)
     kept.touch()
     command = [sys.executable, "-c", STREAM, str(Path(__file__).resolve().parents[2]), level, str(kept), str(count)]
-    seen: set[int] = set()
+    seen: set[tuple[int, str]] = set()
     for _ in range(12):
         due = len(kept.read_text().splitlines())
         with subprocess.Popen(command) as worker:
@@ -120,7 +123,7 @@ def test_killed_processes_lose_no_outcome(level: str, count: int, tmp_path: Path
             for step in itertools.count(1):
                 due += choice.randint(count // 50, count // 20)
                 while worker.poll() is None and len(kept.read_text().splitlines()) < due:
-                    seen.update(descendants(worker.pid))
+                    seen |= lives_of(descendants(worker.pid))
                     time.sleep(0.02)
                 if worker.poll() is not None:
                     break
@@ -138,7 +141,7 @@ def test_killed_processes_lose_no_outcome(level: str, count: int, tmp_path: Path
     assert min(killed.values()) >= 2, killed
     assert sorted({int(row[0]) for row in rows}) == list(range(count))
     assert [row for row in rows if row[1] != ("passed" if int(row[0]) % 3 else "failed")] == []
-    assert gone(sorted(seen))
+    assert gone(seen)
 
 
 def of_kind(host: int, kind: str, level: str) -> list[int]:
@@ -163,11 +166,11 @@ def test_closing_ends_what_runs() -> None:
     outcomes: list[Outcome] = []
     thread = threading.Thread(target=lambda: outcomes.append(sandbox.run(SLEEPS, LIMITS)))
     thread.start()
-    helpers = helpers_of(os.getpid(), len(before) + 3)
+    helpers = lives_of([pid for pid in helpers_of(os.getpid(), len(before) + 3) if pid not in before])
     sandbox.close()
     thread.join(120)
     assert [o.kind for o in outcomes] == ["unavailable"]
-    assert gone([pid for pid in helpers if pid not in descendants(os.getpid())])
+    assert helpers and gone(helpers)
     assert sandbox.run(RIGHT, LIMITS).kind == "unavailable"
 
 
@@ -183,7 +186,7 @@ def test_nothing_outlives_the_program_that_opened_the_sandbox() -> None:
     root = str(Path(__file__).resolve().parents[2])
     with subprocess.Popen([sys.executable, "-c", code, root], stdout=subprocess.PIPE) as host:
         assert host.stdout is not None and host.stdout.readline() == b"open\n"
-        helpers = helpers_of(host.pid, 3)
+        helpers = lives_of(helpers_of(host.pid, 3))
         host.kill()
         assert gone(helpers)
 
