@@ -48,13 +48,25 @@ class Side:
             return f"{judged.count('passed')}/{len(judged)} passed"
         return self.kind(task_id) or "waiting"
 
-    def detail(self, task_id: str) -> str:
-        """What the first sample's outcome said."""
-        return self.state.kept.detail((self.key, task_id, 0))
+    def number(self, sample: int) -> int:
+        """The sample that stands beside another side's `sample`: the same one, or the last where there are fewer."""
+        return min(sample, self.score.samples - 1)
 
-    def reply_key(self, task_id: str) -> str:
-        """Under which key the first sample's reply is kept; empty before it is judged."""
-        return self.state.kept.key((self.key, task_id, 0))
+    def sample_kind(self, task_id: str, sample: int) -> str:
+        """The outcome of one sample; empty before it is judged."""
+        return self.score.kinds.get((task_id, self.number(sample)), "")
+
+    def detail(self, task_id: str, sample: int = 0) -> str:
+        """What a sample's outcome said."""
+        return self.state.kept.detail((self.key, task_id, self.number(sample)))
+
+    def reply_key(self, task_id: str, sample: int = 0) -> str:
+        """Under which key a sample's reply is kept; empty before it is judged."""
+        return self.state.kept.key((self.key, task_id, self.number(sample)))
+
+    def mode(self, task_id: str, sample: int = 0) -> str:
+        """How a sample was judged, where that is not by plain data alone."""
+        return self.state.kept.label((self.key, task_id, self.number(sample)))
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ def app_parts(session: LocalSession) -> Parts:
         program=facts.program,
         extractions=facts.extractions,
         again=facts.again,
+        no_room=facts.no_room,
         take_generations=take_generations,
         preview_report=lambda run: reporting.preview(session.store, run),
         write_report=write,
@@ -142,6 +143,13 @@ class RunFacts:
             words = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             raise EngineError(f"{task_id} cannot be run again: {words}")
         return Again(**json.loads(done.stdout.strip().splitlines()[-1]))
+
+    def no_room(self, configuration: Configuration) -> str:
+        """Why its model cannot be loaded once more beside the run's worker; empty when it can."""
+        from tui.room import no_room
+
+        run = self._session.run
+        return "" if run is None else no_room(self._session.store, run, configuration)
 
     def _reading(self, configuration: Configuration) -> Reading:
         benchmark = self._of(configuration.benchmark)

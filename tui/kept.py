@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from engine.events import Generated, Judged
 
+SPLIT = "split"
+"""The mode in which plain data is compared outside of the program's process and nothing else counts."""
+
 Place = tuple[str, str, int]
 """(configuration id, task id, sample)."""
 
@@ -66,7 +69,7 @@ class Replies:
 
 
 class Samples:
-    """One configuration's samples: which reply each read, and what its outcome said."""
+    """One configuration's samples: which reply each read, what its outcome said, and in which mode it was judged."""
 
     def __init__(self, task_ids: Mapping[str, int], samples: int) -> None:
         self._task_ids = task_ids
@@ -74,17 +77,19 @@ class Samples:
         count = len(task_ids) * samples
         self._replies = array("i", [-1]) * count
         self._details: list[str] = [""] * count
+        self._modes = bytearray(count)
 
     def _place(self, task_id: str, sample: int) -> int | None:
         found = self._task_ids.get(task_id)
         return None if found is None or sample >= self._samples else found * self._samples + sample
 
-    def put(self, event: Judged, reply: int, detail: str) -> None:
-        """Set what one outcome says."""
+    def put(self, event: Judged, reply: int, detail: str, mode: int) -> None:
+        """Set what one outcome says; `mode` is a number below 256."""
         place = self._place(event.task_id, event.sample)
         if place is not None:
             self._replies[place] = reply
             self._details[place] = detail
+            self._modes[place] = mode
 
     def reply(self, task_id: str, sample: int) -> int:
         """The number of the reply that a sample read; -1 before it is judged."""
@@ -96,6 +101,15 @@ class Samples:
         place = self._place(task_id, sample)
         return "" if place is None else self._details[place]
 
+    def mode(self, task_id: str, sample: int) -> int:
+        """The number of the mode in which it was judged; 0 for none that is known."""
+        place = self._place(task_id, sample)
+        return 0 if place is None else self._modes[place]
+
+    def count(self, mode: int) -> int:
+        """How many samples were judged in a mode."""
+        return self._modes.count(mode)
+
 
 class Kept:
     """Replies and samples of a run."""
@@ -104,6 +118,7 @@ class Kept:
         self.replies = Replies()
         self._samples: dict[str, Samples] = {}
         self._texts: dict[str, str] = {}
+        self._modes: dict[str, int] = {"": 0}
         self._made: dict[tuple[int, int], bytearray] = {}
         self._tasks: dict[str, int] = {}
 
@@ -116,7 +131,11 @@ class Kept:
         """An outcome."""
         # The same words come again and again, each time as another object.
         detail = self._texts.setdefault(event.detail, event.detail)
-        self._samples[event.configuration].put(event, self.replies.number(event.key), detail)
+        mode = self._modes.get(event.mode)
+        if mode is None:
+            # One byte a sample; there are five modes, and a store that names hundreds is none of ours.
+            mode = self._modes[event.mode] = len(self._modes) if len(self._modes) < 256 else 0
+        self._samples[event.configuration].put(event, self.replies.number(event.key), detail, mode)
 
     def made(self, event: Generated) -> bool:
         """Note a reply; True when its pass had none yet for this sample."""
@@ -148,3 +167,21 @@ class Kept:
         configuration, task_id, sample = place
         found = self._samples.get(configuration)
         return found.detail(task_id, sample) if found else ""
+
+    def mode(self, place: Place) -> str:
+        """How a sample was judged (`engine.protocols.Outcome.mode`); empty where that is not known."""
+        configuration, task_id, sample = place
+        found = self._samples.get(configuration)
+        number = found.mode(task_id, sample) if found else 0
+        return next(name for name, value in self._modes.items() if value == number)
+
+    def label(self, place: Place) -> str:
+        """The mode of a sample where more than plain data decided its outcome; empty where that is not so."""
+        mode = self.mode(place)
+        return "" if mode == SPLIT else mode
+
+    def labelled(self, configuration: str) -> dict[str, int]:
+        """Such modes and how many samples of a configuration were judged in each."""
+        found = self._samples.get(configuration)
+        counts = {name: found.count(number) for name, number in self._modes.items() if number} if found else {}
+        return {name: count for name, count in counts.items() if count and name != SPLIT}

@@ -72,6 +72,10 @@ def _no_extractions(configuration: Configuration, task_id: str, reply: str) -> S
     return ()
 
 
+def _room(configuration: Configuration) -> str:
+    return ""
+
+
 def _no_items(run: int) -> Sequence[str]:
     return ()
 
@@ -89,6 +93,7 @@ class Parts:
     `candidate(configuration, task_id, reply)` the candidate program that the configuration's extraction makes of a
     reply, `program` the same with its tests, as judged, `extractions` what every extraction makes of it;
     `again(configuration id, task_id, sample)` judges and makes one sample once more, which takes seconds to minutes;
+    `no_room(configuration)` says why its model does not fit beside the worker at work, empty when it does;
     `take_generations(file, benchmark, data)` keeps other people's generations as a run and gives its id;
     `preview_report(run)` the report as Markdown; `write_report(run)` writes it and names the files; `open_items(run)`
     the checklist items that the evidence leaves unanswered; `asks(run)` what of them a person can state, and
@@ -102,6 +107,7 @@ class Parts:
     program: Callable[[Configuration, str, str], str] = _no_program
     extractions: Callable[[Configuration, str, str], Sequence[Extracted]] = _no_extractions
     again: Callable[[str, str, int], Again] | None = None
+    no_room: Callable[[Configuration], str] = _room
     take_generations: Callable[[str, str, str], int] | None = None
     preview_report: Callable[[int], str] | None = None
     write_report: Callable[[int], tuple[Path, ...]] | None = None

@@ -102,7 +102,10 @@ class Pass:
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem as a configuration left it: passes of judged samples, and the first outcome that is no pass."""
+    """One problem as a configuration left it: passes of judged samples, and the first outcome that is no pass.
+
+    `mode` is how a sample was judged, where that is not by plain data alone (`tui.kept.Kept.label`).
+    """
 
     task_id: str
     passed: int
@@ -110,6 +113,7 @@ class Problem:
     asked: int
     kind: str
     detail: str
+    mode: str = ""
 
 
 @dataclass
@@ -262,12 +266,13 @@ class RunState:
         """The problems of a configuration in the benchmark's order."""
         score = self.scores[configuration]
         for index, task_id in enumerate(score.task_ids):
-            kind, detail = "", ""
+            kind, detail, mode = "", "", ""
             for sample in range(score.samples):
                 found = score.kinds.get((task_id, sample), "")
                 if found and (not kind or kind == "passed"):
                     kind, detail = found, self.kept.detail((configuration, task_id, sample))
-            yield Problem(task_id, score.passes[index], score.judged[index], score.samples, kind, detail)
+                mode = mode or self.kept.label((configuration, task_id, sample))
+            yield Problem(task_id, score.passes[index], score.judged[index], score.samples, kind, detail, mode)
 
     def configuration(self, found: str) -> Configuration:
         """A configuration by its id."""

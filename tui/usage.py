@@ -34,6 +34,19 @@ def _on_gpus(pid: int) -> int:
         return 0
 
 
+def free_on_gpus() -> int | None:
+    """Free bytes on all GPUs together; None where that is not told."""
+    library = _nvml()
+    if library is None:
+        return None
+    try:
+        count = library.nvmlDeviceGetCount()
+        handles = [library.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+        return sum(int(library.nvmlDeviceGetMemoryInfo(handle).free) for handle in handles)
+    except library.NVMLError:
+        return None
+
+
 @lru_cache(maxsize=1)
 def _nvml() -> Any:
     """NVIDIA's library, ready; None where there is none."""

@@ -45,7 +45,7 @@ READING: Mapping[str, frozenset[str]] = {
     "report": frozenset(("refresh",)),
     "runs": frozenset(("open", "refresh", "machine")),
     "configuration": frozenset(("open", "compare", "beside", "kind", "show", "filter", "next", "previous", "back")),
-    "compare": frozenset(("open", "view", "show", "next", "previous", "swap", "back")),
+    "compare": frozenset(("open", "view", "show", "next", "previous", "sample", "sample_before", "swap", "back")),
     "problem": frozenset(("right", "left", "next", "previous", "sample", "reference", "back")),
     "findings": frozenset(("refresh", "back")),
 }

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from app_kit import (
+    BENCHMARK,
     FakeSession,
     drawn,
     judged,
@@ -126,6 +127,79 @@ async def test_both_replies_stand_side_by_side():
         await settled(pilot, lambda: rows.key == "Python/48", "the first flip again")
         await pilot.press("s")
         await until_shown(pilot, "lost 0, gained 2 of 164: +1.22 points")
+
+
+def sampled():
+    """App on a run of two configurations with three samples each, whose second problem's samples differ."""
+    study = make_study(
+        Grid((BENCHMARK,), decoding=(Decoding(0.2),), max_length=(512, 2048), precision=("f16",), samples=(3,))
+    )
+    first, second = study.configurations()
+    events = [started(study, 2)]
+    kinds = {first: ("passed", "failed", "passed"), second: ("failed", "timeout", "unavailable")}
+    for configuration, found in kinds.items():
+        for number, kind in enumerate(found):
+            mode = "same interpreter" if (configuration, number) == (first, 1) else "split"
+            key = key_of(configuration, "Python/1", number)
+            events.append(
+                Judged(configuration.id, "Python/1", number, key, kind, f"{kind} of {number}", mode=mode)
+            )  # fmt: skip
+    session = FakeSession(events, study)
+    for configuration, side in ((first, "left"), (second, "right")):
+        for number in range(3):
+            key = key_of(configuration, "Python/1", number)
+            session.replies[key] = StoredGeneration(
+                key, "ab" * 32, "T=0.2", 211, f"{side} reply {number}", (1, 2, 3), "end", 1837, 0.4
+            )  # fmt: skip
+    return ScoretraceApp(session, study, autostart=True, parts=Parts())
+
+
+async def test_every_sample_can_be_looked_at():
+    """l and h step through the samples of both sides, each with its own outcome; enter opens the one that is shown."""
+    app = sampled()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "tests-python")
+        await settled(pilot, lambda: bool(app.desk.state.scores), "the run")
+        await pilot.press("enter")
+        await until_shown(pilot, "Python/1")
+        await pilot.press("v", "enter")
+        await until_shown(pilot, "right reply 0")
+        assert "sample 1/3 passed · 2/3 passed" in shown(app) and "sample 1/3 failed · 0/2 passed" in shown(app)
+        assert "same interpreter" not in shown(app)
+        await pilot.press("l")
+        await until_shown(pilot, "right reply 1")
+        assert "left reply 1" in shown(app) and "sample 2/3 timeout" in shown(app)
+        assert "sample 2/3 failed · same interpreter" in shown(app)
+        assert "same interpreter" in next(text for text in drawn(app) if "0/2 passed" in text and "gained" in text)
+        await pilot.press("v", "v")
+        await until_shown(pilot, "timeout of 1")
+        await pilot.press("h", "h")
+        await until_shown(pilot, "unavailable of 2")
+        await pilot.press("l", "l", "enter")
+        await until_shown(pilot, "Python/1 sample 2/3 failed · same interpreter")
+
+
+def test_a_side_with_fewer_samples_shows_its_last():
+    """A greedy side has one sample, which stands beside each of the other side's."""
+    study = make_study(Grid((BENCHMARK,), decoding=(Decoding(), Decoding(0.2)), samples=(3,)))
+    greedy, warm = sorted(study.configurations(), key=lambda one: one.samples)
+    assert (greedy.samples, warm.samples) == (1, 3)
+    events = [started(study, 1), Judged(greedy.id, "Python/0", 0, "g", "passed")]
+    events += [Judged(warm.id, "Python/0", n, f"w{n}", "failed") for n in range(3)]
+    state = folded(events)
+    assert [Side(state, greedy.id).reply_key("Python/0", n) for n in range(3)] == ["g"] * 3
+    assert [Side(state, warm.id).reply_key("Python/0", n) for n in range(3)] == ["w0", "w1", "w2"]
+
+
+async def test_one_sample_each_leaves_nothing_to_step_through():
+    """The key says so."""
+    app, _, _ = opened()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_problems(pilot)
+        await pilot.press("v", "enter")
+        await until_shown(pilot, "right reply")
+        await pilot.press("l")
+        await until_shown(pilot, "Both configurations have one sample per problem.")
 
 
 async def test_a_configuration_of_another_run():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
@@ -13,6 +15,7 @@ from engine.errors import TemplateError
 from engine.settings import Decoding, Grid
 from tui.facts import RunFacts, pieces
 from tui.local import LocalSession
+from tui.room import no_room
 from tui.session import LIVE
 from tui.state import RunState
 from tui.study import ModelChoice, Study
@@ -125,6 +128,35 @@ def test_one_sample_is_run_again_in_a_process_of_its_own(run):
     assert (found.result, found.detail) == ("same", "")
     assert found.kind == found.recorded == state.scores[configuration.id].kinds[task_id, 0]
     assert found.level and session.store.events(session.run) == before
+
+
+@pytest.mark.parametrize("device", ["CPU", "CUDA0"])
+def test_a_second_model_needs_room_beside_the_worker(run, monkeypatch, device):
+    """Main memory for one on the CPU, the GPUs' for one that is there; without a worker nothing stands in the way."""
+    session, state = run
+    store = session.store
+    configuration = state.configuration(state.order[0])
+    body = store.events_of(session.run, "ModelLoaded")[-1]
+    numerics = {**body["card"]["numerics"], "device": device}
+    other = store.create_run("beside", "", store.run(session.run).job)
+    store.append(other, [{**body, "card": {**body["card"], "numerics": numerics}}])
+    free = {"CPU": 1 << 50, "CUDA0": 1 << 50}
+    monkeypatch.setattr("tui.room.available_memory", lambda: free["CPU"])
+    monkeypatch.setattr("tui.room.free_on_gpus", lambda: free["CUDA0"])
+    monkeypatch.setattr("tui.room.memory_of", lambda pid: (3 << 30, 5 << 30))
+    free[device] = 1 << 20
+    assert no_room(store, other, configuration) == "", "nobody is at work"
+    store.claim_run(other, os.getpid())
+    said = no_room(store, other, configuration)
+    assert ("device memory" in said) == (device == "CUDA0")
+    held = "3.22 GB" if device == "CPU" else "5.37 GB"
+    assert "needed, 0.00 GB free" in said and f"the run's worker holds {held}" in said
+    free[device] = 1 << 50
+    assert no_room(store, other, configuration) == ""
+    unknown = replace(configuration, precision="q4_0")
+    free[device] = 0
+    assert no_room(store, other, unknown) == "", "of what was never loaded nothing is known"
+    store.set_state(other, "stopped", release=True)
 
 
 def test_what_cannot_be_run_again_is_a_sentence(run):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from app_kit import FakeSession, drawn, key_of, make_study, script, settled, shown, typed, until_shown
@@ -11,12 +12,14 @@ from app_kit import FakeSession, drawn, key_of, make_study, script, settled, sho
 from cache.store import StoredGeneration
 from engine.again import Again
 from engine.errors import EngineError
+from engine.events import Judged
 from engine.protocols import Problem
 from tui.app import ScoretraceApp
 from tui.parts import Extracted, Parts, Prompt, Read
 from tui.screens.configuration import ConfigurationScreen
 from tui.screens.problem import ProblemScreen
 from tui.screens.run import RunScreen
+from tui.session import Status
 
 HEADER = "def below(numbers: list, limit: int) -> bool:\n"
 BUGGY = "    for number in numbers:\n        if number > limit:\n            return False\n    return True\n"
@@ -85,6 +88,28 @@ async def test_only_what_did_not_pass():
         await pilot.press("f")
         await until_shown(pilot, "Showing not passed: 116 problems")
         assert app.screen.query_one("#problems").keys[0] == "Python/48"
+
+
+async def test_how_an_outcome_was_judged_is_said_where_it_is_shown():
+    """In the list, in its counts, over the problem and in its details; plain data compared outside needs no label."""
+    app = opened()
+    events = app.desk.session.events
+    for place, event in enumerate(events):
+        if isinstance(event, Judged):
+            mode = "same interpreter" if event.task_id in ("Python/0", "Python/3") else "split"
+            events[place] = replace(event, mode=mode)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_problems(pilot)
+        await until_shown(pilot, "same interpreter: 2")
+        rows = {text.split()[0]: text for text in drawn(app) if "Python/" in text}
+        assert "same interpreter" in rows["▌Python/0"] and "same interpreter" in rows["Python/3"]
+        assert "same interpreter" not in rows["Python/1"]
+        await pilot.press("slash")
+        await typed(pilot, "same interp")
+        await settled(pilot, lambda: len(app.screen.query_one("#problems").keys) == 2, "the two")
+        await pilot.press("enter", "enter")
+        await until_shown(pilot, "Python/0 passed · same interpreter")
+        assert "judged      same interpreter" in shown(app)
 
 
 async def test_flips_against_another_configuration():
@@ -234,6 +259,31 @@ async def test_a_sample_is_run_again_beside_the_screen():
         text = " ".join(shown(app).split())
         assert "different (58 tokens, alone): tokens differ from position 7 on" in text
         assert "another outcome: timeout in 10.00 s, sandbox namespace" in text and "10 s of CPU" in text
+
+
+async def test_a_rerun_beside_a_worker_needs_memory_for_a_second_model():
+    """While the run goes on, a model that does not fit is not tried; once it has ended, it is."""
+    asked = []
+
+    def again(configuration, task_id, sample):
+        raise EngineError("tried")
+
+    def no_room(configuration):
+        asked.append(configuration.precision)
+        return "Not enough memory for the model once more: 15.0 GB needed, 2.0 GB free: let the run end first."
+
+    app = opened(again=again)
+    app.parts = replace(app.parts, no_room=no_room)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_problems(pilot)
+        await pilot.press("enter", "R")
+        await until_shown(pilot, "15.0 GB needed, 2.0 GB free")
+        assert asked == ["f16"]
+        app.desk.session.state = Status("finished")
+        await settled(pilot, lambda: app.desk.run_state == "finished", "the end of the run")
+        await pilot.press("R")
+        await until_shown(pilot, "tried")
+        assert asked == ["f16"]
 
 
 async def test_a_rerun_that_fails_is_a_sentence():

@@ -34,6 +34,8 @@ class CompareScreen(BaseScreen):
         Command("f", "show", "show", "Problems: show", "Show all problems, flips, or every difference."),
         Command("n", "next", "next flip", "Problems: next flip", "Go to the next problem that flips."),
         Command("N", "previous", "", "Problems: previous flip", "Go to the previous problem that flips.", True),
+        Command("l,right", "sample", "sample", "Sides: next sample", "The next sample of both sides.", True),
+        Command("h,left", "sample_before", "", "Sides: sample before", "The sample before, on both sides.", True),
         Command("s", "swap", "swap", "Sides: swap", "Left becomes right.", True),
         Command("escape,backspace", "back", "back", "Go to: back", "Back to the configuration's problems."),
     )
@@ -45,6 +47,7 @@ class CompareScreen(BaseScreen):
         self.right = right
         self.shown = 0
         self.view = 0
+        self.sample = 0
         self._pairs: dict[str, Pair] = {}
 
     def body(self) -> ComposeResult:
@@ -98,8 +101,13 @@ class CompareScreen(BaseScreen):
         pair = self._pairs[key]
         return (
             cell(key, 18), cell(pair.left, 15, _role(pair.left)), cell(pair.right, 15, _role(pair.right)),
-            Piece(pair.relation, ROLES.get(pair.relation, "muted")),
+            cell(pair.relation, 14, ROLES.get(pair.relation, "muted")), Piece(self._modes(key), "open"),
         )  # fmt: skip
+
+    def _modes(self, task_id: str) -> str:
+        """How the shown samples were judged, where that is not by plain data alone; which side's stands below."""
+        modes = (side.mode(task_id, self.sample) for side in (self.left, self.right))
+        return ", ".join(dict.fromkeys(mode for mode in modes if mode))
 
     @on(RowList.Moved, "#pairs")
     def _moved(self) -> None:
@@ -111,11 +119,11 @@ class CompareScreen(BaseScreen):
             self.query_one(f"#{name}", TextView).show(list(self._side(side, key)) if key else [])
 
     def _side(self, side: Side, task_id: str) -> Iterator[Line]:
-        yield [Piece(f"{side.outcome(task_id)}", _role(side.outcome(task_id)) + " bold")]
+        yield self._heading(side, task_id)
         if VIEWS[self.view] == "outcome":
-            yield from plain(side.detail(task_id) or "nothing more was said")
+            yield from plain(side.detail(task_id, self.sample) or "nothing more was said")
             return
-        key = side.reply_key(task_id)
+        key = side.reply_key(task_id, self.sample)
         stored = self.root.desk.generation(key) if key else None
         if stored is None:
             yield [Piece("No reply is kept for this sample.", "muted")]
@@ -132,6 +140,17 @@ class CompareScreen(BaseScreen):
             return
         yield from plain(text.strip("\n"))
 
+    def _heading(self, side: Side, task_id: str) -> Line:
+        """The outcome; of several samples which one is shown, and how many of all passed."""
+        mode = side.mode(task_id, self.sample)
+        label = Piece(f" · {mode}" if mode else "", "open")
+        whole = side.outcome(task_id)
+        if side.score.samples < 2:
+            return [Piece(whole, _role(whole) + " bold"), label]
+        kind = side.sample_kind(task_id, self.sample) or "waiting"
+        number = f"sample {side.number(self.sample) + 1}/{side.score.samples} "
+        return [Piece(number, "muted"), Piece(kind, _role(kind) + " bold"), label, Piece(f" · {whole}", "muted")]
+
     # commands
 
     def why_not_open(self) -> str:
@@ -145,7 +164,8 @@ class CompareScreen(BaseScreen):
         """The problem of the left side."""
         from tui.screens.problem import ProblemScreen
 
-        self.app.push_screen(ProblemScreen(self.left.key, self.rows.key, list(self.rows.keys)))
+        sample = self.left.number(self.sample)
+        self.app.push_screen(ProblemScreen(self.left.key, self.rows.key, list(self.rows.keys), sample))
 
     @on(RowList.Opened, "#pairs")
     def _opened(self) -> None:
@@ -180,6 +200,30 @@ class CompareScreen(BaseScreen):
 
     def _flips(self, key: str) -> bool:
         return self._pairs[key].relation in ("lost", "gained")
+
+    @property
+    def _samples(self) -> int:
+        return max(side.score.samples for side in (self.left, self.right))
+
+    def why_not_sample(self) -> str:
+        """There must be several."""
+        return "" if self._samples > 1 else "Both configurations have one sample per problem."
+
+    why_not_sample_before = why_not_sample
+
+    def do_sample(self) -> None:
+        """The next one."""
+        self._step(1)
+
+    def do_sample_before(self) -> None:
+        """The one before."""
+        self._step(-1)
+
+    def _step(self, step: int) -> None:
+        self.sample = (self.sample + step) % self._samples
+        self._sides()
+        self.rows.refresh()
+        self.say(f"Sample {self.sample + 1} of {self._samples}.")
 
     def do_swap(self) -> None:
         """Left becomes right."""

@@ -87,7 +87,8 @@ class ConfigurationScreen(BaseScreen):
             Piece(score.configuration.label),
             Piece(f"   {score.text}", "agree bold"),
         )
-        self.query_one("#counts", StatusLine).show(Piece(f" {of_score(score).text}", "muted"))
+        modes = "".join(f"; {mode}: {count}" for mode, count in state.kept.labelled(self.key).items())
+        self.query_one("#counts", StatusLine).show(Piece(f" {of_score(score).text}", "muted"), Piece(modes, "open"))
         self.query_one("#against", StatusLine).show(*self._against())
         self.query_one("#head", TextLine).show(
             cell("  problem", 17, "muted"), cell("outcome", 15, "muted"), cell("tokens", 7, "muted", right=True),
@@ -122,7 +123,7 @@ class ConfigurationScreen(BaseScreen):
             problem.task_id
             for problem in self._problems.values()
             if self.outcome in ("", problem.kind or WAITING)
-            and wanted in f"{problem.task_id} {problem.kind} {problem.detail}".casefold()
+            and wanted in f"{problem.task_id} {problem.kind} {problem.mode} {problem.detail}".casefold()
             and (
                 self.shown == 0
                 or (self.shown == 1 and problem.judged and problem.passed < problem.judged)
@@ -147,6 +148,7 @@ class ConfigurationScreen(BaseScreen):
             Piece("  "),
             cell(reply.stop if reply else "", 7, "open" if reply and reply.stop in ("limit", "no room") else "muted"),
             *((cell(flip, 7, "agree" if flip == "gained" else "against"),) if self.other else ()),
+            Piece(f"{problem.mode}  " if problem.mode else "", "open"),
             Piece(problem.detail, "muted"),
         )
 

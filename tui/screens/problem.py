@@ -13,6 +13,7 @@ from tui.hand_over import copy, open_in_editor
 from tui.screens.base import BaseScreen, numbered
 from tui.screens.problem_views import REFERENCES, VIEWS, Sample, as_text
 from tui.screens.prompt import USER_ERRORS
+from tui.session import LIVE
 from tui.widgets.bars import TextLine
 from tui.widgets.pieces import Piece
 from tui.widgets.text import Line, TextView
@@ -44,11 +45,11 @@ class ProblemScreen(BaseScreen):
     )
     BINDINGS = bindings(TABLE)
 
-    def __init__(self, key: str, task_id: str, tasks: Sequence[str]) -> None:
+    def __init__(self, key: str, task_id: str, tasks: Sequence[str], sample: int = 0) -> None:
         super().__init__()
         self.key = key
         self.task_id = task_id
-        self.sample = 0
+        self.sample = sample
         self.view = 0
         self.reference = 0
         self._tasks = tasks
@@ -81,10 +82,12 @@ class ProblemScreen(BaseScreen):
         score = state.scores[self.key]
         reply = state.reply(self.key, self.task_id, self.sample)
         kind = score.kinds.get((self.task_id, self.sample), "waiting")
+        mode = state.kept.label((self.key, self.task_id, self.sample))
         sample = f" sample {self.sample + 1}/{score.samples}" if score.samples > 1 else ""
         self.query_one("#what", TextLine).show(
             Piece(f" {self.task_id}{sample} ", "text bold"),
             Piece(kind, "agree" if kind == "passed" else "against"),
+            Piece(f" · {mode}" if mode else "", "open"),
             Piece(f" · {reply.tokens} tokens, ended by {reply.stop}" if reply else " · no reply yet"),
             Piece(f" · {score.configuration.label}", "muted"),
         )
@@ -131,7 +134,12 @@ class ProblemScreen(BaseScreen):
             return "Nothing can be run again from here."
         if self._errand is not None:
             return f"{self._errand[0][1]} is being run again: wait for it."
-        return "" if self.shown.kind else "It is not judged yet: there is nothing to compare with."
+        if not self.shown.kind:
+            return "It is not judged yet: there is nothing to compare with."
+        try:
+            return self.root.parts.no_room(self.shown.configuration) if self.root.desk.run_state in LIVE else ""
+        except USER_ERRORS as error:
+            return str(error)
 
     def do_again(self) -> None:
         """In a process of its own, beside the screen."""

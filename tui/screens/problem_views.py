@@ -81,6 +81,9 @@ def outcome(sample: Sample) -> Iterator[Line]:
     detail = state.kept.detail(sample.place)
     yield from ([Piece("test output ", "muted"), Piece(found[0].text)] for found in plain(detail) if detail)
     yield [Piece(f"sandbox     {state.sandbox}")]
+    mode = state.kept.mode(sample.place)
+    if mode:
+        yield [Piece("judged      "), Piece(mode, "open" if state.kept.label(sample.place) else "text")]
     reply = state.reply(*sample.place)
     if reply is not None:
         yield [Piece(f"reply       {reply.tokens} tokens in {reply.seconds:.1f} s, ended by {stop(reply.stop)}")]
