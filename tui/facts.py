@@ -25,7 +25,7 @@ from engine.job import Job
 from engine.protocols import Benchmark, Problem
 from engine.settings import UNKNOWN, Configuration
 from tui.local import LocalSession
-from tui.parts import Extracted, Parts, Prompt, Read
+from tui.parts import Extracted, Intake, Parts, Prompt, Read
 
 if TYPE_CHECKING:
     from tui.doctor import Finding
@@ -188,15 +188,17 @@ def look() -> Sequence[Finding]:
         raise EngineError(f"the machine could not be looked at: {done.stdout[:200]}; run `scoretrace doctor`") from None
 
 
-def take_generations(file: str, benchmark: str, data: str) -> int:
+def take_generations(intake: Intake) -> int:
     """Keep a file of other people's generations as a run, judged here, by the command of that name; the run's id.
 
     `ImportedError` with the command's last words when it fails.
     """
-    command = ["tui", "import-generations", file, "--benchmark", benchmark, "--format", "jsonl"]
+    command = ["tui", "import-generations", intake.file, "--benchmark", intake.benchmark, "--format", "jsonl"]
+    options = {"--data": intake.data, "--kind": intake.kind, "--results": intake.results}
+    said = [word for name, text in options.items() if text for word in (name, text)]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", *command, *(("--data", data) if data else ())],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+        [sys.executable, "-P", "-m", *command, *said], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        check=False,
     )  # fmt: skip
     if done.returncode:
         words = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]

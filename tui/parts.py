@@ -52,6 +52,20 @@ class Extracted:
     problem: str = ""
 
 
+@dataclass(frozen=True)
+class Intake:
+    """Other people's generations to be taken in: the file, the benchmark that they answer, and its own file.
+
+    `kind` is the file's format, told by its content when empty; `results` the results file that belongs to it, if any.
+    """
+
+    file: str
+    benchmark: str
+    data: str = ""
+    kind: str = ""
+    results: str = ""
+
+
 def _no_problem(benchmark: str, task_id: str) -> Problem | None:
     return None
 
@@ -94,7 +108,7 @@ class Parts:
     reply, `program` the same with its tests, as judged, `extractions` what every extraction makes of it;
     `again(configuration id, task_id, sample)` judges and makes one sample once more, which takes seconds to minutes;
     `no_room(configuration)` says why its model does not fit beside the worker at work, empty when it does;
-    `take_generations(file, benchmark, data)` keeps other people's generations as a run and gives its id;
+    `take_generations(intake)` keeps other people's generations as a run and gives its id;
     `preview_report(run)` the report as Markdown; `write_report(run)` writes it and names the files; `open_items(run)`
     the checklist items that the evidence leaves unanswered; `asks(run)` what of them a person can state, and
     `state(run, key, value)` keeps such an answer; `look()` what this machine can do, which takes seconds.
@@ -108,7 +122,7 @@ class Parts:
     extractions: Callable[[Configuration, str, str], Sequence[Extracted]] = _no_extractions
     again: Callable[[str, str, int], Again] | None = None
     no_room: Callable[[Configuration], str] = _room
-    take_generations: Callable[[str, str, str], int] | None = None
+    take_generations: Callable[[Intake], int] | None = None
     preview_report: Callable[[int], str] | None = None
     write_report: Callable[[int], tuple[Path, ...]] | None = None
     open_items: Callable[[int], Sequence[str]] = _no_items

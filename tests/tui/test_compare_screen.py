@@ -28,7 +28,7 @@ from engine.settings import Decoding, Grid
 from tui.app import ScoretraceApp
 from tui.beside import Side, fitting, pairs, sentence
 from tui.local import LocalSession
-from tui.parts import Parts
+from tui.parts import Intake, Parts
 from tui.screens.compare import CompareScreen
 from tui.state import RunState
 
@@ -228,8 +228,8 @@ async def test_an_imported_set_of_generations():
     """A file is taken in and judged beside the screen, then compared; a missing one is a sentence in the form."""
     taken = []
 
-    def take(file, benchmark, data):
-        taken.append((file, benchmark))
+    def take(intake):
+        taken.append(intake)
         return 9
 
     app, session, study = opened(take_generations=take)
@@ -246,15 +246,25 @@ async def test_an_imported_set_of_generations():
         await pilot.press("enter")
         await until_shown(pilot, "nowhere.jsonl: no such file")
         app.focused.value = __file__
+        form = app.screen
+        form.query_one("#field-kind").value = "biggode"
+        await pilot.press("enter")
+        await until_shown(pilot, "kind 'biggode': expected one of bigcode, human-eval")
+        form.query_one("#field-kind").value = "bigcode"
+        form.query_one("#field-results").value = "nowhere.json"
+        await pilot.press("enter")
+        await until_shown(pilot, "nowhere.json: no such file")
+        form.query_one("#field-results").value = __file__
+        assert not taken
         await pilot.press("enter")
         await until_shown(pilot, "lost 0, gained 8 of 164")
-        assert taken == [(__file__, "humanevalfixtests-python")]
+        assert taken == [Intake(__file__, BENCHMARK, "", "bigcode", __file__)]
 
 
 async def test_an_import_that_fails_is_a_sentence():
     """What the command said last."""
 
-    def take(file, benchmark, data):
+    def take(intake):
         raise ImportedError("line 1: expected JSON")
 
     app, _, _ = opened(take_generations=take)
@@ -293,7 +303,9 @@ def test_a_real_import_is_a_run_of_its_own(tmp_path, monkeypatch):
     path = tmp_path / "samples.jsonl"
     rows = [{"task_id": p.task_id, "solution": p.header + p.canonical} for p in problems]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = take_generations(str(path), "bugfix-mini", "")
+    with pytest.raises(ImportedError, match="not of this format"):
+        take_generations(Intake(str(path), "bugfix-mini", kind="human-eval"))
+    run = take_generations(Intake(str(path), "bugfix-mini", kind="evalplus"))
     session = LocalSession(tmp_path / "store.sqlite")
     assert session.store.run(run).state == "imported"
     state = RunState()
@@ -303,4 +315,6 @@ def test_a_real_import_is_a_run_of_its_own(tmp_path, monkeypatch):
     session.close()
     path.write_text("nonsense\n")
     with pytest.raises(ImportedError):
-        take_generations(str(path), "bugfix-mini", "")
+        take_generations(Intake(str(path), "bugfix-mini"))
+    with pytest.raises(ImportedError, match="results of their own belong to the kind 'bigcode' only"):
+        take_generations(Intake(str(path), "bugfix-mini", kind="human-eval", results=str(path)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tui.beside import Side, fitting
 from tui.errand import Errand
 from tui.errors import TypedError
+from tui.parts import Intake
 from tui.screens.form import Field, FormScreen
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen
 from tui.state import RunState
@@ -77,17 +78,27 @@ class OtherSide:
             Field("file", "file", "", "samples.jsonl, results.json, a folder ..."),
             Field("benchmark", "benchmark", state.scores[self._key].benchmark, "the benchmark that it answers"),
             Field("data", "data", study.data if study else "", "the benchmark's own file; empty: as it comes"),
+            Field("kind", "kind", "", "the file's format; empty: told by its content"),
+            Field("results", "results", "", "bigcode's evaluation_results.json; empty: none"),
         ]
         self._root.push_screen(FormScreen("Import generations", fields, self._take), lambda answer: None)
 
     def _take(self, answers: Mapping[str, str]) -> str:
-        path = Path(answers["file"]).expanduser()
-        if not answers["file"] or not path.exists():
+        from engine.imports import KINDS
+
+        if not answers["file"] or not Path(answers["file"]).expanduser().exists():
             raise TypedError(f"{answers['file'] or 'file'}: no such file; name one that holds generations")
+        results = Path(answers["results"]).expanduser()
+        if answers["results"] and not results.is_file():
+            raise TypedError(f"{answers['results']}: no such file; name bigcode's evaluation_results.json, or nothing")
+        if answers["kind"] not in ("", *KINDS):
+            raise TypedError(f"kind {answers['kind']!r}: expected one of {', '.join(KINDS)}, or nothing")
+        path = str(Path(answers["file"]).expanduser())
+        intake = Intake(**{**answers, "file": path, "results": str(results) if answers["results"] else ""})
         take = self._root.parts.take_generations
         assert take is not None
-        self._read(lambda: take(str(path), answers["benchmark"], answers["data"]), f"Judging {path.name} here.")
-        return str(path)
+        self._read(lambda: take(intake), f"Judging {Path(path).name} here.")
+        return path
 
     def _read(self, run: Callable[[], int], said: str) -> None:
         session = self._root.desk.session
