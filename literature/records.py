@@ -6,8 +6,13 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
+FIX = "humanevalfix-"
+_JOINED = {
+    "fix": ("humaneval",), "plus": ("humaneval", "mbpp"), "tests": ("humanevalfix",), "docs": ("humanevalfix",)
+}  # fmt: skip
 _PASS_AT = re.compile(r"\s*pass\s*[@_ ]\s*(?:at[_ ])?(\d+)\s*", re.IGNORECASE)
 
 
@@ -98,21 +103,41 @@ class Measurement(Protocol):
         ...
 
 
+@lru_cache(maxsize=4096)
+def plain_benchmark(name: str) -> str:
+    """A benchmark's name in the harness's spelling: `HumanEval+` is `humanevalplus`, `HumanEvalFix (Python)` is
+    `humanevalfix-python`; a name that is none of the known comes back in small letters.
+    """
+    text = name.casefold().replace("c++", "cpp").replace("javascript", "js").replace("+", " plus")
+    words = [word for word in re.split(r"[\s_()\[\]/-]+", text) if word]
+    if words[:1] == ["openai"]:
+        words = words[1:]
+    if words[:2] == ["human", "eval"]:
+        words[:2] = ["humaneval"]
+    for tail in ("fix", "plus", "tests", "docs"):
+        if len(words) > 1 and words[1] == tail and words[0] in _JOINED[tail]:
+            words[:2] = [words[0] + tail]
+    return "-".join(words)
+
+
 def same_benchmark(reported: str, measured: str) -> bool:
     """True when a reported benchmark name can mean the measured task: equal, blank, or its family.
 
-    `humanevalfix-python` is either variant, `humanevalfixtests-python` or `humanevalfixdocs-python`.
+    `humanevalfix-python` is either variant, `humanevalfixtests-python` or `humanevalfixdocs-python`; without a language
+    the name can mean any of them; `humaneval` is also the task with its prompts left unstripped.
     """
-    return reported.casefold() in ("", measured.casefold(), _either_variant(measured))
+    told, name = plain_benchmark(reported), plain_benchmark(measured)
+    either = _either_variant(name)
+    return told in ("", name, either) or (told in ("humanevalfix", name.partition("-")[0]) and either.startswith(FIX))
 
 
 def task_family(benchmark: str) -> str:
     """What a task shares with its variants: tests or docs of HumanEvalFix, the plus version of HumanEval or MBPP."""
-    return _either_variant(benchmark).replace("plus", "").replace("+", "")
+    return _either_variant(plain_benchmark(benchmark)).replace("plus", "")
 
 
-def _either_variant(benchmark: str) -> str:
-    return benchmark.casefold().replace("fixtests", "fix").replace("fixdocs", "fix")
+def _either_variant(name: str) -> str:
+    return name.replace("fixtests", "fix").replace("fixdocs", "fix").removesuffix("-unstripped")
 
 
 def states_variant(reported: ReportedScore, measured: str) -> bool:

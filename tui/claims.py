@@ -120,6 +120,8 @@ def claim_lines(study: Study, literature: Literature, scores: Sequence[Score], s
     yield "reported scores:"
     for verdict in found.verdicts:
         yield from _block(verdict, by_id, found.holm.get(verdict.reported.id))
+    if aside := literature.left_aside(study.models, study.grid.benchmark):
+        yield f"  left aside: {aside}"
     yield from _together(found, by_id)
 
 

@@ -19,7 +19,9 @@ SIZES: Mapping[str, int] = {"humanevalfix": 164, "humaneval": 164, "humanevalplu
 
 def size_of(benchmark: str) -> int | None:
     """How many problems a benchmark has, as far as its name settles it."""
-    name = benchmark.partition("-")[0]
+    from literature.records import plain_benchmark
+
+    name = plain_benchmark(benchmark).partition("-")[0]
     return SIZES.get(name.removesuffix("tests").removesuffix("docs"))
 
 
@@ -187,6 +189,21 @@ class Literature:
             for score in entry.scores
             if score.is_count or not counts
         ]
+
+    def left_aside(self, choices: Sequence[ModelChoice], benchmarks: Iterable[str]) -> str:
+        """What the tables hold besides the scores of these models on these benchmarks, in a few words; else empty."""
+        measured = list(benchmarks)
+        names = {name for choice in choices for name in (choice.name, *choice.reported_as)}
+        models, others = 0, dict[str, int]()
+        for entry in self._entries:
+            if entry.model not in names:
+                models += len(entry.scores)
+            elif not any(concerns(entry.benchmark, name) for name in measured):
+                others[entry.benchmark] = others.get(entry.benchmark, 0) + len(entry.scores)
+        parts = [f"{models} of models that are not in the study"] if models else []
+        if others:
+            parts.append(f"{sum(others.values())} of other benchmarks ({', '.join(others)})")
+        return ", ".join(parts)
 
     def measured_by_reference(self, entry: Entry) -> Sequence[StudyMeasured]:
         """What the study behind a shipped table measured of this row's model itself."""

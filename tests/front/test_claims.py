@@ -127,3 +127,15 @@ def test_pass_at_ten_stands_in_the_list_and_is_not_compared(study: Study, tmp_pa
     }
     assert found["pass@10", False] == "pass@10 is not compared: what is measured here is pass@1"
     assert ("pass@1", True) in found
+
+
+def test_what_a_table_holds_besides_is_counted(study: Study, tmp_path: Path) -> None:
+    """Scores of other benchmarks and of models that nobody measures are named below the claims, not dropped."""
+    path = tmp_path / "t.csv"
+    path.write_text(f"Model,HumanEvalFix,MBPP+\n{NAME},29.3,50.1\nOther,1.5,\n")
+    literature = Literature()
+    literature.add(str(path))
+    lines = list(claim_lines(study, literature, scores(study)))
+    assert any(line.startswith(f"  {NAME}  29.3: ") for line in lines)
+    aside = "  left aside: 1 of models that are not in the study, 1 of other benchmarks (MBPP+)"
+    assert aside in lines

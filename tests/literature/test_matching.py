@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from literature.chance import acceptance, chance_match, covered, merge, placebo
-from literature.matching import KINDS, match, verdicts
+from literature.matching import KINDS, match, same_benchmark, verdicts
 from literature.rerun import Repeats
 
 if TYPE_CHECKING:
@@ -295,3 +295,28 @@ def test_small_chances_and_single_configurations_are_worded_as_such(build: Build
     assert hit.chance and "matches with chance <.01 " in hit.sentence and "<.01 in 0..100" in hit.chance.brief
     (miss,) = verdicts([build.score("60")], [build.greedy(80)], names={})
     assert miss.sentence.startswith("the one configuration is ruled out")
+
+
+@pytest.mark.parametrize(
+    ("reported", "measured"),
+    [
+        ("HumanEval+", ["humanevalplus"]),
+        ("HumanEval Plus", ["humanevalplus"]),
+        ("MBPP+", ["mbppplus"]),
+        ("mbpp_plus", ["mbppplus"]),
+        ("HumanEval", ["humaneval", "humaneval-unstripped"]),
+        ("openai_humaneval", ["humaneval", "humaneval-unstripped"]),
+        ("HumanEvalFix", ["humanevalfixtests-python", "humanevalfixdocs-python", "humanevalfixdocs-cpp"]),
+        ("HumanEvalFix (Python)", ["humanevalfixtests-python", "humanevalfixdocs-python"]),
+        ("HumanEvalFixDocs C++", ["humanevalfixdocs-cpp"]),
+        ("HumanEval-X", []),
+        ("MBPP", ["mbpp"]),
+    ],
+)
+def test_benchmarks_go_by_the_names_that_tables_give_them(reported: str, measured: list[str]) -> None:
+    """`MBPP+` is mbppplus and nothing else; a name without a language can mean any language."""
+    names = (
+        "humaneval", "humaneval-unstripped", "humanevalplus", "humanevalfixtests-python", "humanevalfixdocs-python",
+        "humanevalfixdocs-cpp", "mbpp", "mbpp-sanitized", "mbppplus", "bugfix-mini",
+    )  # fmt: skip
+    assert [name for name in names if same_benchmark(reported, name)] == measured
