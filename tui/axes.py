@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import SettingsError
 from engine.settings import EXTRACTIONS, PRECISIONS, Decoding, Grid, parse_decoding, reference_grid
+from tui import drafts
 from tui.desk import Desk
 from tui.study import ModelChoice, Study
 
@@ -70,14 +71,14 @@ _VARIANTS = {"humanevalfixtests": "humanevalfixdocs", "humanevalfixdocs": "human
 
 
 class Axes:
-    """What is offered and chosen on each axis of a study; `apply` hands the choice to the desk."""
+    """What is offered and chosen on each axis of a study; `apply` hands the choice to the desk, and keeps a draft."""
 
     def __init__(self, study: Study) -> None:
         self.name = study.name
+        self._study = study
         self.models: dict[str, ModelChoice] = {model.name: model for model in study.models}
         self.offered: dict[str, tuple[Any, ...]] = {"model": tuple(self.models)}
         self.chosen: dict[str, tuple[Any, ...]] = {"model": tuple(self.models)}
-        self._own = study.grid
         for axis in fields(Grid):
             values = getattr(study.grid, axis.name)
             usual = _BY_KEY[axis.name].usual or _variants(values)
@@ -97,7 +98,30 @@ class Axes:
         models = tuple(self.models[name] for name in self.chosen["model"])
         assert desk.study is not None
         desk.change(replace(desk.study, grid=grid, models=models))
+        drafts.keep(self._study, desk.study)
+        desk.drafted.add(self.name)
         return ""
+
+    def recall(self, desk: Desk) -> bool:
+        """Choose again what an app had that ended without being left; False where there is no such draft."""
+        draft = drafts.recall(self._study)
+        if draft is not None:
+            self.take(draft)
+            self.apply(desk)
+        return draft is not None
+
+    def take(self, study: Study) -> None:
+        """Choose the models and the grid of a study, whatever was chosen before."""
+        self.models.update({model.name: model for model in study.models})
+        self.offered["model"] = tuple(self.models)
+        self.chosen["model"] = tuple(model.name for model in study.models)
+        self._take(study.grid)
+
+    def _take(self, grid: Grid) -> None:
+        for axis in fields(Grid):
+            values = getattr(grid, axis.name)
+            self.offered[axis.name] = tuple(dict.fromkeys((*self.offered[axis.name], *values)))
+            self.chosen[axis.name] = tuple(values)
 
     def toggle(self, key: str, value: Any) -> None:
         """Switch a value; the chosen ones stay in the order in which they are offered."""
@@ -145,7 +169,7 @@ class Axes:
 
     def preset(self, name: str) -> None:
         """Choose a whole grid; variants stay as they are."""
-        own = self._own
+        own = self._study.grid
         benchmark = self.chosen["benchmark"]
         first = replace(own, benchmark=benchmark, template=own.template[:1], precision=own.precision[:1],
                         decoding=(Decoding(),), max_length=(2048,), samples=(1,), seed=own.seed[:1], prefill=(True,),
@@ -160,10 +184,7 @@ class Axes:
             "precisions": replace(first, precision=reference.precision),
             "prompts": replace(first, template=tuple(self.offered["template"]), prefill=(True, False)),
         }[name]
-        for axis in fields(Grid):
-            values = getattr(grid, axis.name)
-            self.offered[axis.name] = tuple(dict.fromkeys((*self.offered[axis.name], *values)))
-            self.chosen[axis.name] = tuple(values)
+        self._take(grid)
 
 
 def _variants(benchmarks: tuple[str, ...]) -> tuple[str, ...]:

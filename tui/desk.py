@@ -45,6 +45,8 @@ class Desk:
         self.behind = False
         self.run_study = ""
         """The name of the study that the watched run is of."""
+        self.drafted: set[str] = set()
+        """Names of the studies whose grid is kept as a draft until the user leaves."""
         self._by_entry: tuple[int, dict[str, list[str]]] = (-1, {})
 
     # study and literature

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cache.store import Run
+from tui import drafts
 from tui.app import ScoretraceApp
 from tui.commands import Command
 from tui.parts import Parts
@@ -47,7 +48,8 @@ def run_app(
     view_of: Run | None = None,
     preferences: Preferences | None = None,
 ) -> int:
-    """Run the app until the user leaves; 0, or 3 after a fault of the program. The session is closed in any case.
+    """Run the app until the user leaves; 0, or 3 after a fault of the program. The session is closed in any case;
+    drafts of grids outlive a fault only.
 
     With `view_only` it changes nothing, and begins at the run `view_of` if there is one.
     """
@@ -62,4 +64,7 @@ def run_app(
         app.run()
     finally:
         app.desk.close()
+    if not app.return_code:
+        for name in app.desk.drafted:
+            drafts.forget(name)
     return app.return_code or 0

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from app_kit import FakeSession, make_study, settled, shown, typed, until_shown
 
 from engine.errors import BenchmarkError
 from engine.settings import Decoding
+from tui import drafts
 from tui.app import ScoretraceApp
+from tui.axes import Axes
+from tui.drafts import draft_path
+from tui.opening import run_app
 from tui.screens.grid import GridScreen
 
 
@@ -124,3 +131,54 @@ async def test_many_values_scroll_under_the_marked_one():
         assert "[ ] as released" not in shown(app)
         await pilot.press(*"llllll")
         await until_shown(pilot, "▸[ ] as released")
+
+
+async def test_the_grid_outlives_a_fault_of_the_app():
+    """Toggles and added values are there when it is opened again; once it was left properly, they are not."""
+    app = ScoretraceApp(FakeSession(), make_study())
+    with pytest.raises(ZeroDivisionError):
+        async with app.run_test(size=(80, 24)) as pilot:
+            await at_grid(pilot)
+            await pilot.press(*"jjjj", "e")
+            await typed(pilot, "T=0.6")
+            await pilot.press("enter")
+            await until_shown(pilot, "24 configurations")
+            app.call_later(lambda: 1 / 0)
+            await settled(pilot, lambda: not app.is_running, "the app to leave")
+    again = ScoretraceApp(FakeSession(), make_study())
+    async with again.run_test(size=(80, 24)) as pilot:
+        await at_grid(pilot)
+        await until_shown(pilot, "24 configurations")
+        assert "as chosen when the app ended unasked; p: the study's own" in shown(again)
+        assert again.desk.study.grid.decoding == (Decoding(), Decoding(0.2), Decoding(0.6))
+        await pilot.press("p", "1")
+        await until_shown(pilot, "16 configurations")
+    assert not draft_path("HumanEvalFix 2025").exists(), "what is as in the study is no draft"
+
+
+@pytest.mark.parametrize(("code", "kept"), [(0, False), (3, True)])
+def test_leaving_the_app_ends_the_draft(monkeypatch, code, kept):
+    """A user who leaves has the study's own grid the next time, as its file says; after a fault the draft stays."""
+
+    def run(app):
+        app.desk.open_study(make_study())
+        axes = Axes(app.desk.study)
+        axes.only("decoding", Decoding())
+        assert not axes.apply(app.desk) and draft_path("HumanEvalFix 2025").exists()
+        app._return_code = code
+
+    monkeypatch.setattr(ScoretraceApp, "run", run)
+    assert run_app(FakeSession(), make_study()) == code
+    assert draft_path("HumanEvalFix 2025").exists() == kept
+
+
+def test_a_draft_of_another_study_is_not_taken():
+    """The file was changed meanwhile, or is broken: its own grid holds."""
+    study = make_study()
+    drafts.keep(study, study.with_grid(replace(study.grid, precision=("f16",))))
+    assert drafts.recall(study).grid.precision == ("f16",)
+    changed = study.with_grid(replace(study.grid, seed=(0, 1)))
+    assert drafts.recall(changed) is None and drafts.recall(replace(study, name="other")) is None
+    for text in ("", "7", "{}", '{"own": "", "changed": ""}'):
+        draft_path(study.name).write_text(text)
+        assert drafts.recall(study) is None

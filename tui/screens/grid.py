@@ -26,6 +26,7 @@ from tui.widgets.text import Line, TextView
 
 DELAY, PATIENCE = 0.12, 1.0
 NAME = 11
+RECALLED = "as chosen when the app ended unasked; p: the study's own"
 
 
 class GridScreen(BaseScreen):
@@ -54,6 +55,7 @@ class GridScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self.axes: Axes | None = None
+        self._recalled = False
         self.value = 0
         self.preflight: Preflight | None = None
         self.problem = ""
@@ -86,9 +88,11 @@ class GridScreen(BaseScreen):
             return
         if self.axes is None or self.axes.name != study.name:
             self.axes = Axes(study)
+            self._recalled = not self.root.view_only and self.axes.recall(self.root.desk)
         self.rows.show([axis.key for axis in AXES])
         self.query_one("#head", TextLine).show(
-            Piece(f" {'axis':<{NAME}}  ", "muted"), Piece("values (space switches, e adds one)", "muted")
+            Piece(f" {'axis':<{NAME}}  ", "muted"),
+            Piece(RECALLED, "open") if self._recalled else Piece("values (space switches, e adds one)", "muted"),
         )
         self._estimate()
 
