@@ -25,8 +25,6 @@ _FIXED = (
     (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, _FILES), (resource.RLIMIT_CORE, 0),
     (resource.RLIMIT_STACK, 8 << 20),
 )  # fmt: skip
-OF_A_JOB = (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_NPROC)
-"""The limits that each child takes for itself, in the order of their values in a job."""
 
 
 class Silence(io.StringIO):
@@ -53,20 +51,15 @@ class Silence(io.StringIO):
         return False
 
 
-def serve(conversation: Conversation, limits: list[tuple[int, int]], filters: list[seccomp.Filter]) -> NoReturn:
+def serve(conversation: Conversation, names: dict[str, Any], leave: int, filters: Iterable[seccomp.Filter]) -> NoReturn:
     """Run one job in this (just forked) process and end it; never returns.
 
-    `limits` are resources with their values; `filters` are installed first, unless the conversation has them to install
-    when the imports are done.
+    The candidate is run in `names`, after letting go of the descriptor `leave` and under the filters.
     """
     code = 1
     try:
-        os.setsid()
-        for which, value in limits:
-            resource.setrlimit(which, (value, value))
-        for filter_ in filters:
-            filter_.install()
-        conversation.run()
+        enter(leave, filters)
+        conversation.run(names)
         code = 0
     except messages.Closed:
         code = 0
@@ -74,6 +67,13 @@ def serve(conversation: Conversation, limits: list[tuple[int, int]], filters: li
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def enter(leave: int, filters: Iterable[seccomp.Filter]) -> None:
+    """Let go of a descriptor and take filters: the first that a child does."""
+    os.close(leave)
+    for filter_ in filters:
+        filter_.install()
 
 
 def take_fixed_limits() -> None:
@@ -103,8 +103,9 @@ class Conversation:
         self._handles: dict[int, object] = {}
         self._ids: dict[int, int] = {}
 
-    def run(self) -> None:
+    def run(self, names: dict[str, Any]) -> None:
         """Answer messages until the judge closes the channel."""
+        self._globals = names
         self.step(load=True)
         while True:
             self.step()

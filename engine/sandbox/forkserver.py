@@ -2,7 +2,8 @@
 
 It holds no tests and no secrets, so that a child's copy of its memory is worth nothing. Started by a judge as
 `python -P -s -c START fd config`; speaks JSON in packets on `fd`: first `{"ready": ...}` or `{"error": ...}`, then for
-each job (with the child's end of a stream socket attached) one report of how the child ended.
+each job (with the child's end of a stream socket attached) one report of how the child ended, for each prelude its
+number.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import time
 from typing import Any
 
 from engine.sandbox import child, confine, kernel, messages, seccomp
-from engine.sandbox.control import Job, Report, receive_end, receive_job, send_report
+from engine.sandbox.control import Job, Report, receive_end, receive_request, send_report
+from engine.sandbox.preludes import Preludes
 
 PRELUDE_MODULES = (
     "math", "re", "sys", "copy", "datetime", "itertools", "collections", "heapq", "statistics", "functools", "hashlib",
@@ -35,6 +37,8 @@ _LAST_MOMENT_S = 10.0
 _THREADS = 64
 _SOME_PID = 0x7EADBEEF  # stands in the filter for the child's, which is known only in the child
 _REHEARSALS = 20
+_OF_A_JOB = (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_NPROC)
+_ANY = 1 << 62
 _WARM = """
 from typing import List
 import math
@@ -70,11 +74,12 @@ def prepare(config: dict[str, Any]) -> int:
     os.chdir("/")
     if level == confine.NAMESPACES:
         confine.enter_namespaces(uid, gid)
-        statm = os.open("/proc/self/statm", os.O_RDONLY)
+    statm = os.open("/proc/self/statm", os.O_RDONLY)
+    if level == confine.NAMESPACES:
         confine.build_root(seen)
     else:
-        statm = os.open("/proc/self/statm", os.O_RDONLY)
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    os.setsid()  # away from the terminal, with all children
     if uid == 0:
         needs_reading = level != confine.NAMESPACES and not confine.reachable_by_others([*seen.folders, *seen.paths])
         confine.take_uid(unused, keep_reading=needs_reading)
@@ -108,6 +113,7 @@ def _preload(packages: tuple[str, ...], seed: int) -> None:
         os.register_at_fork = register
     sys.stdin, sys.stdout, sys.stderr = child.Silence(), child.Silence(), child.Silence()
     for _ in range(_REHEARSALS):
+        child.enter(os.dup(0), [seccomp.Rehearsal()])
         _rehearse()
     gc.collect()
     gc.freeze()
@@ -126,54 +132,74 @@ def _rehearse() -> None:
             judge.send(message)
             conversation.step()
             judge.receive()
-    for which in child.OF_A_JOB:
-        resource.setrlimit(which, resource.getrlimit(which))
 
 
 class ForkServer:
-    """Serves one job at a time on a control socket."""
+    """Serves one job at a time on a control socket.
+
+    After a fork, this process and its child each copy every page that they write to. So what a child needs is made once
+    and beforehand, and little is done here while a child runs.
+    """
 
     def __init__(self, control: socket.socket, level: str, base: int, own_uid: bool) -> None:
         self._control = control
         self._dropped = own_uid
         self._level = level
         self._base = base
-        self._filters: list[seccomp.Filter] = []
+        self._memory = resource.getrlimit(resource.RLIMIT_AS)
+        self._most = {which: child.no_more_than_inherited(which, _ANY) for which in _OF_A_JOB}
+        self._preludes = Preludes()
+        filters: list[seccomp.Filter] = []
         if level != confine.LIMITS:
             machine = kernel.machine()
             if level == confine.SEALED:
-                self._filters.append(seccomp.Filter(seccomp.assemble(seccomp.seal_filter(machine))))
-            code = seccomp.assemble(seccomp.child_filter(machine, _SOME_PID))
-            self._filters.append(seccomp.Filter(code, _SOME_PID))
+                filters.append(seccomp.Filter(seccomp.assemble(seccomp.seal_filter(machine))))
+            filters.append(seccomp.Filter(seccomp.assemble(seccomp.child_filter(machine, _SOME_PID)), _SOME_PID))
+        self._filters = [] if level == confine.SEALED else filters
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
+        end, other = socket.socketpair()
+        other.close()
+        self._place = end.fileno()  # every child finds its end of its channel there
+        later = filters if level == confine.SEALED else None
+        self._conversation = child.Conversation(messages.Channel(end), later)
 
     def serve(self) -> None:
         """Fork, watch, report, until the control socket closes."""
-        while (received := receive_job(self._control)) is not None:
-            send_report(self._control, self._run(*received))
+        while (received := receive_request(self._control)) is not None:
+            if isinstance(received, str):
+                self._control.send(bytes([self._preludes.run(received)]))
+                gc.collect()
+                gc.freeze()
+            else:
+                send_report(self._control, self._run(*received))
 
     def _run(self, job: Job, fd: int) -> Report:
-        # What a child needs is made here: it would have to copy the memory that it is made in.
-        channel = messages.Channel(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fd))
-        later = self._level == confine.SEALED
-        conversation = child.Conversation(channel, self._filters if later else None)
+        os.dup2(fd, self._place, inheritable=False)
+        os.close(fd)
         limits = self._limits(job)
+        names = self._preludes.names(job.prelude)
+        resource.setrlimit(resource.RLIMIT_AS, (limits[0][1], self._memory[1]))  # the child's from its first moment
+        conversation, filters, level, control = self._conversation, self._filters, self._level, self._control.fileno()
         pid = os.fork()
         if pid == 0:
-            self._control.close()
-            if self._level != confine.NAMESPACES:  # there, all end with process 1
+            if level == confine.LIMITS:
+                os.setsid()  # to be ended as one group
+            if level != confine.NAMESPACES:  # there, all end with process 1
                 kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-            child.serve(conversation, limits, [] if later else self._filters)
-        channel.detach()
-        why = self._watch(pid, job)
-        return self._end(pid, job, why)
+            child.serve(conversation, names, control, filters)
+        resource.setrlimit(resource.RLIMIT_AS, self._memory)
+        os.dup2(0, self._place)  # nobody but the child holds its end
+        with contextlib.suppress(ProcessLookupError):
+            for which, value in limits:
+                resource.prlimit(pid, which, (value, value))
+        return self._end(pid, job, self._watch(pid, job))
 
     def _limits(self, job: Job) -> list[tuple[int, int]]:
-        """The limits of a job's child, none above this process's own."""
+        """The limits of a job's child, memory first, none above this process's own."""
         wanted = (self._base + job.memory, int(job.cpu) + 2, self._processes())
-        pairs = zip(child.OF_A_JOB, wanted, strict=True)
-        return [(which, child.no_more_than_inherited(which, value)) for which, value in pairs if value]
+        pairs = zip(_OF_A_JOB, wanted, strict=True)
+        return [(which, min(value, self._most[which])) for which, value in pairs if value]
 
     def _processes(self) -> int:
         """The most processes and threads for this user id; 0 (no limit) where filters do and others share the id."""
@@ -189,52 +215,42 @@ class ForkServer:
         """
         clock = (~pid << 3) | 2  # the process's CPU clock, which it cannot touch
         end = time.monotonic() + job.wall
-        while True:
-            cpu_left = job.cpu - time.clock_gettime(clock)
-            wall_left = end - time.monotonic()
-            if cpu_left <= 0 or wall_left <= 0:
-                return "cpu" if cpu_left <= 0 else "wall"
-            ready = self._poll.poll(max(1.0, 1000 * min(cpu_left, wall_left, _LOOK_S)))
+        cpu_left, wall_left = job.cpu, job.wall
+        while cpu_left > 0 and wall_left > 0:
             asked = lost = False
-            if ready:
+            if self._poll.poll(max(1.0, 1000 * min(cpu_left, wall_left, _LOOK_S))):
                 packet = receive_end(self._control)
                 if packet is None:
                     os._exit(0)
                 asked, lost = packet[0] == job.number, packet[1]
-            if asked and lost:
+            if asked and not lost:
+                return "asked"  # the judge knows all it wants to
+            if lost:
                 _wait_for_exit(pid, clock, min(wall_left, _LAST_MOMENT_S))
             changed = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
             if changed is not None:
                 return "stopped" if changed.si_code == os.CLD_STOPPED else "died"
             if asked:
                 return "asked"
+            cpu_left, wall_left = job.cpu - time.clock_gettime(clock), end - time.monotonic()
+        return "cpu" if cpu_left <= 0 else "wall"
 
     def _end(self, pid: int, job: Job, why: str) -> Report:
-        if self._level == confine.LIMITS:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
-        os.kill(pid, signal.SIGKILL)
+        """End the child and whatever it left behind, and reap all of it."""
+        if self._level == confine.NAMESPACES:
+            os.kill(-1, signal.SIGKILL)  # all but process 1, in one moment: none can start another meanwhile
+        else:
+            if self._level == confine.LIMITS:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
         _, status, usage = os.wait4(pid, 0)
-        left = self._sweep()
-        cpu = usage.ru_utime + usage.ru_stime
-        return Report(job.number, why, os.waitstatus_to_exitcode(status), cpu, usage.ru_maxrss * 1024, left)
-
-    def _sweep(self) -> int:
-        """End and reap whatever the child left behind; the number of processes."""
-        left = 0
-        while True:
-            if self._level == confine.NAMESPACES:
-                try:
-                    os.kill(-1, signal.SIGKILL)  # process 1 is spared by the kernel
-                except ProcessLookupError:
-                    return left
-            elif self._level == confine.LIMITS:
-                _kill_children()
-            try:
-                pid, _ = os.waitpid(-1, 0 if self._level != confine.LIMITS else os.WNOHANG)
-            except ChildProcessError:
-                return left
-            left += 1 if pid else 0
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                if self._level == confine.LIMITS:
+                    _kill_children()
+                os.waitpid(-1, 0 if self._level != confine.LIMITS else os.WNOHANG)
+        return Report(job.number, why, os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
 
 
 def _wait_for_exit(pid: int, clock: int, wall: float) -> None:

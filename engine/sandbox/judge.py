@@ -20,9 +20,10 @@ from typing import Any
 
 from engine.errors import SandboxUnavailable
 from engine.protocols import Outcome
-from engine.sandbox import messages
+from engine.sandbox import messages, preludes
 from engine.sandbox.confine import SEALED
 from engine.sandbox.control import Report
+from engine.sandbox.core import Core
 from engine.sandbox.plan import helper_names, plan, prelude_names
 from engine.sandbox.server import Server, ServerLost
 from engine.sandbox.session import NeedsCandidate
@@ -50,9 +51,15 @@ def main(fd: int, config: dict[str, Any]) -> None:
     try:
         host.send({"ready": True})
         judge = Judge(lean, full, tuple(config["packages"]), sealed=config["level"] == SEALED)
+        core = Core(config["core"])
         while True:
-            outcome = judge.judge(host.receive())
+            job = host.receive()
+            begin, cpu = time.monotonic(), time.process_time()
+            outcome = judge.judge(job)
             host.send(vars(outcome))
+            if core.took(time.monotonic() - begin, time.process_time() - cpu + outcome.seconds):
+                for server in servers:
+                    server.stop()
     except messages.Closed:
         return
     finally:
@@ -100,14 +107,21 @@ class Judge:
                 helpers = helper_names(job["prelude"], job["helpers"])
         except BaseException as e:  # noqa: BLE001 - the trusted side's own fault, told as such
             return Outcome("unavailable", one_line(f"the trusted texts do not load: {type(e).__name__}: {e}"))
+        job["source"], job["prelude_run"] = self._source(job)
         if not (job["same_interpreter"] or tests.needs_candidate):
             with contextlib.suppress(NeedsCandidate):
                 return self._in_child(job, lambda channel: judge_apart(channel, job, tests, names, helpers))
         return self._in_child(job, lambda channel: judge_beside(channel, job))
 
+    def _source(self, job: dict[str, Any]) -> tuple[str, int]:
+        """The text that a child is to load, and the number of the prelude that need not be in it."""
+        after = preludes.rest(job["prelude"], job["candidate"])
+        number = self._server.prelude(job["prelude"]) if after is not None else 0
+        return (after, number) if after is not None and number else (f"{job['prelude']}\n{job['candidate']}", 0)
+
     def _in_child(self, job: dict[str, Any], judge: Callable[[messages.Channel], Outcome | None]) -> Outcome:
         """The outcome of `judge`, or of how the child ended where `judge` cannot tell."""
-        channel = self._server.begin(job["cpu"], job["wall"], job["memory"])
+        channel = self._server.begin(job["cpu"], job["wall"], job["memory"], job["prelude_run"])
         channel.deadline = time.monotonic() + job["wall"] + 1
         outcome: Outcome | None = None
         with contextlib.closing(channel):

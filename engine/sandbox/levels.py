@@ -16,6 +16,7 @@ from engine.errors import SandboxUnavailable
 from engine.protocols import Sandbox
 from engine.sandbox import compiled, kernel
 from engine.sandbox.confine import LANDLOCK, LEVELS, LIMITS, NAMESPACES, SEALED
+from engine.sandbox.core import cores
 from engine.sandbox.pool import PROTOCOL, Pool, SplitJudge
 from engine.sandbox.router import Router
 from engine.sandbox.server import Server, ServerLost
@@ -127,9 +128,9 @@ def _setting(name: str) -> str:
         return ""
 
 
-def configuration(level: str, seed: int) -> dict[str, Any]:
+def configuration(level: str, seed: int, core: int | None = None) -> dict[str, Any]:
     """What a judge and its fork server are started with."""
-    return {"level": level, "seed": seed, "packages": list(PACKAGES)}
+    return {"level": level, "seed": seed, "packages": list(PACKAGES), "core": core}
 
 
 def identity(level: str, seed: int, languages: Sequence[str] = (PYTHON,)) -> str:
@@ -171,7 +172,7 @@ def _python_pool(level: str | None, jobs: int, seed: int) -> Pool:
     for name in [level] if level else [NAMESPACES, LANDLOCK, SEALED]:
         tried = probe(name)
         if tried.available:
-            return Pool(name, [SplitJudge(configuration(name, seed)) for _ in range(jobs)])
+            return Pool(name, [SplitJudge(configuration(name, seed, core)) for core in cores(jobs)])
         reasons.append(_reason(tried))
     raise SandboxUnavailable("; ".join(reasons))
 

@@ -15,7 +15,7 @@ from engine.sandbox import wire
 from engine.sandbox.helper import Helper
 from engine.sandbox.server import READY_S
 
-PROTOCOL = "3"
+PROTOCOL = "4"
 _GRACE_S = 5.0
 
 

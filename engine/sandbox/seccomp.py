@@ -11,6 +11,7 @@ import errno
 import functools
 import os
 import struct
+from collections.abc import Callable
 
 from engine.sandbox import kernel
 from engine.sandbox.syscalls import numbers, toolchain_numbers
@@ -154,16 +155,29 @@ class Filter:
         self._code = ctypes.create_string_buffer(code, len(code))
         self._program = _Program(len(code) // 8, ctypes.addressof(self._code))
         word = struct.pack("=I", own_pid)
-        self._places = [at for at in range(4, len(code), 8) if own_pid and code[at : at + 4] == word]
-        prctl = kernel.libc()["prctl"]  # an object of its own, whose argument types no other caller sees
-        prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
-        address = ctypes.addressof(self._program)
-        self._call = functools.partial(prctl, 22, 2, address, 0, 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+        places = [at for at in range(4, len(code), 8) if own_pid and code[at : at + 4] == word]
+        self._own_pids = [ctypes.c_uint32.from_buffer(self._code, at) for at in places]
+        self._call = _prctl(22, 2, ctypes.addressof(self._program))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
 
     def install(self) -> None:
         """Filter this process and what it starts; `no_new_privs` must be set. Raises OSError where it is refused."""
-        for place in self._places:
-            struct.pack_into("=I", self._code, place, os.getpid())
+        for place in self._own_pids:
+            place.value = os.getpid()
         if self._call() < 0:
             code = ctypes.get_errno()
             raise OSError(code, f"seccomp: {os.strerror(code)}")
+
+
+class Rehearsal(Filter):
+    """Goes through what installing a filter takes and installs none."""
+
+    def __init__(self) -> None:
+        super().__init__(bytes(8), own_pid=0)
+        self._own_pids = [ctypes.c_uint32()]
+        self._call = _prctl(3)  # PR_GET_DUMPABLE
+
+
+def _prctl(option: int, *values: int) -> Callable[[], int]:
+    call = kernel.libc()["prctl"]  # an object of its own, whose argument types no other caller sees
+    call.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
+    return functools.partial(call, option, *values, *(0,) * (4 - len(values)))

@@ -17,6 +17,7 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 START = f"import sys; sys.path.insert(0, {_ROOT!r}); from engine.sandbox import MODULE as m; import json; "
 START += "fd, text = int(sys.argv[1]), sys.argv[2]; del sys.path[0]; m.main(fd, json.loads(text))"
 READY_S = 120.0
+_PRELUDES = 64
 
 
 class ServerLost(Exception):
@@ -33,6 +34,7 @@ def environment(seed: int) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         "LC_ALL": "C.UTF-8",
+        "LD_BIND_NOW": "1",  # not in every child, at its first use
         "PATH": os.defpath,
     }
 
@@ -54,6 +56,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._jobs = 0
+        self._preludes: dict[str, int] = {}
 
     def start(self) -> None:
         """Start it, unless it runs. Raises SandboxUnavailable with the kernel's answer."""
@@ -75,16 +78,28 @@ class Server:
         if "error" in answer:
             self.stop()
             raise SandboxUnavailable(str(answer["error"]))
+        self._preludes = {}
 
-    def begin(self, cpu: float, wall: float, memory: int) -> messages.Channel:
-        """Fork a child with these limits; the channel to it. Raises ServerLost."""
+    def prelude(self, text: str) -> int:
+        """The number of import lines that are run for later children; 0 where they cannot be. Raises ServerLost."""
+        if self._control is None:
+            raise ServerLost("not started")
+        if text not in self._preludes and len(self._preludes) < _PRELUDES:
+            try:
+                self._preludes[text] = control.send_prelude(self._control, text)
+            except OSError as e:
+                raise ServerLost(str(e)) from e
+        return self._preludes.get(text, 0)
+
+    def begin(self, cpu: float, wall: float, memory: int, prelude: int = 0) -> messages.Channel:
+        """Fork a child with these limits, after the prelude of that number; the channel to it. Raises ServerLost."""
         if self._control is None:
             raise ServerLost("not started")
         self._jobs += 1
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                control.send_job(self._control, control.Job(self._jobs, cpu, wall, memory), theirs.fileno())
+                control.send_job(self._control, control.Job(self._jobs, cpu, wall, memory, prelude), theirs.fileno())
             except OSError as e:
                 ours.close()
                 raise ServerLost(str(e)) from e

@@ -78,7 +78,7 @@ def _bind(
     """Load the candidate and put what the tests name into `names`; the mode that this comes to."""
     entry = job["entry_point"]
     wanted = [name for name in tests.names if name not in names or name == entry]
-    kinds = session.load(job["prelude"] + "\n" + job["candidate"], wanted)
+    kinds = session.load(job["source"], wanted)
     mode = SPLIT
     for name, kind in kinds.items():
         if not kind:
@@ -209,7 +209,7 @@ def judge_beside(channel: messages.Channel, job: dict[str, Any]) -> Outcome:
     session = Session(channel)
     nonce, finished = secrets.token_hex(16), False
     with contextlib.suppress(Ended):
-        session.load(job["prelude"] + "\n" + job["candidate"], [])
+        session.load(job["source"], [])
         answer = session.talk({"test": job["test"], "nonce": nonce})
         finished = answer.get("nonce") == nonce and answer.get("done") is True
         if not finished:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.protocols import Limits, Outcome, Program, Sandbox
+from engine.sandbox import preludes
 from engine.sandbox.audit import both_ways
 
 LIMITS = Limits(cpu_s=60.0, wall_s=300.0)
@@ -100,3 +101,53 @@ def test_the_audit_reports_what_the_two_ways_do_not_agree_on(sandbox: Sandbox) -
     found = both_ways(sandbox, jobs)
     assert [pair.differs for pair in found] == [True, False]
     assert (found[0].apart.kind, found[0].beside.kind) == ("failed", "passed")
+
+
+IMPORTS = "import math\nimport collections  # all of it\nfrom typing import *\nfrom collections import *\n"
+
+# What is run after import lines, with what the judge has to find of it there.
+AFTER_IMPORTS = {
+    "uses what was imported": "def f():\n    return math.floor(2.5) + len(deque([1]))",
+    "redefines what was imported": "math = 3\ndef f():\n    return math",
+    "sees the imports in their order": "def f():\n    return [n for n in globals() if n[0] != '_'][:3]",
+    "begins with a text": '"""Text."""\ndef f():\n    return globals().get("__doc__", "none")',
+    "wants a future too late": "from __future__ import annotations\ndef f():\n    return 1",
+    "declares an imported name global": "global math\nmath = 4\ndef f():\n    return math",
+    "has a function with a global": "n = 1\ndef f():\n    global n\n    n += 1\n    return n",
+    "begins with an indent": "    x = 1\ndef f():\n    return 1",
+    "is no Python in its third line": "def f():\n    return 1\nx =",
+    "tells a line": "import sys\ndef f():\n    return sys._getframe().f_lineno, f.__code__.co_firstlineno",
+    "tells its names": "def f():\n    return __name__, sorted(n for n in globals() if n[:2] == '__')",
+    "raises while loading": "def f():\n    return 1\n[][0]",
+    "spoils a module": "collections.OrderedDict = None\ndef f():\n    return collections.OrderedDict is None",
+    "is annotated": "x: List[int] = [1]\ndef f():\n    return str(__annotations__)",
+}
+
+
+@pytest.mark.parametrize("name", AFTER_IMPORTS)
+@pytest.mark.parametrize(
+    "imports", [IMPORTS, IMPORTS.replace("\n", "\n\n"), "import math; import re", "import math\n#"]
+)
+def test_imports_run_beforehand_cannot_be_told_from_imports_run_with_the_program(
+    name: str, imports: str, judged: Callable[..., Outcome]
+) -> None:
+    """A prelude of imports is run once for many programs; each comes to what it comes to as one text with them."""
+    candidate, test = AFTER_IMPORTS[name], "assert f() == 'something else'"
+    beforehand = judged(candidate, test, prelude=imports)
+    # An import inside a block is no plain import line: the prelude is run with the program, on the same lines.
+    together = judged(candidate, test, prelude=imports.replace("import math", "if 1: import math", 1))
+    assert (beforehand.kind, beforehand.detail) == (together.kind, together.detail)
+    assert preludes.Preludes().run(imports) == 1
+
+
+def test_only_imports_of_what_is_loaded_are_run_beforehand() -> None:
+    """What does more, loads a module, or could be taken up by the program, is run with every program."""
+    ran = preludes.Preludes()
+    assert ran.run("import json") == ran.run("import json") == 1
+    assert ran.names(1)["json"] is sys.modules["json"]
+    for text in (
+        "import json\nx = 1", "import no_such_module", "from json import no_such_name", "from . import json", "",
+        "import json \\", "from __future__ import annotations", "import json\r", "# import json", "if 1:\n import json",
+    ):  # fmt: skip
+        assert ran.run(text) == 0, text
+    assert preludes.rest("import json", "def f():\n    global x") is None

@@ -221,7 +221,7 @@ def judged(answers: list[Any], echo: bool, test: str) -> Outcome | None:
     """What the judge makes of these answers."""
     job = {
         "prelude": "",
-        "candidate": "",
+        "source": "",
         "test": test,
         "entry_point": "f",
         "helpers": "",
@@ -263,7 +263,7 @@ def test_the_right_answer_passes_and_late_trouble_does_not() -> None:
 def test_no_claim_of_an_end_is_believed_without_the_nonce(answer: Any) -> None:
     """Beside the candidate, too, only the nonce proves that the tests ended."""
     with a_child_that_says([answer], echo=False) as channel:
-        outcome = judge_beside(channel, {"prelude": "", "candidate": "", "test": "", "wall": 300.0})
+        outcome = judge_beside(channel, {"source": "", "test": "", "wall": 300.0})
     assert outcome is not None and outcome.kind != "passed"
 
 
