@@ -48,7 +48,7 @@ def session_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
         session.close()
 
 
-def ended(session: LocalSession, seconds: float = 120) -> Status:
+def ended(session: LocalSession, seconds: float = 600) -> Status:
     """The state once the worker is gone."""
     end = time.monotonic() + seconds
     while (status := session.status()).state in LIVE:

@@ -25,7 +25,7 @@ def run_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     def run(study: Study) -> LocalSession:
         opened.append(LocalSession(store_path()))
         opened[-1].start(study)
-        end = time.monotonic() + 120
+        end = time.monotonic() + 600
         while opened[-1].status().state in LIVE:
             assert time.monotonic() < end
             time.sleep(0.05)

@@ -38,7 +38,7 @@ def call(*command: str | Path, cwd: Path, **environment: str) -> subprocess.Comp
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "SCORETRACE_"))}
     return subprocess.run(
         [str(part) for part in command], cwd=cwd, env=clean | environment,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=3600,
     )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def visit(page: bytes, folder: Path) -> Visit:
         [find_browser(), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}",
          "--no-first-run", "--disable-background-networking", "--enable-logging=stderr", f"--log-net-log={net}",
          "--dump-dom", file.as_uri()],
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     events = json.loads(net.read_text(errors="replace"))["events"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import json
-import time
+import pstats
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -166,18 +167,20 @@ def test_a_machine_that_did_not_say_is_unknown_not_absent(store: Store, scene: A
     assert found["processor"].known == "measured"
 
 
-def test_sixty_configurations_of_164_problems_take_less_than_five_seconds(
+def test_sixty_configurations_of_164_problems_take_seconds_not_minutes(
     store: Store, scene: Any, study_of: Any, tmp_path: Path
 ) -> None:
-    """The reference study's grid, with reported scores to match against, is collected and written in time."""
+    """The reference study's grid, with reported scores to match against, is collected and written in so many function
+    calls, whatever a machine needs for one: a laptop makes some millions a second.
+    """
     grid = reference_grid("humanevalfixtests-python")
     models = (ModelChoice("small", "small.gguf", ("CodeLlama-Inst (13B)",)),)
     run = scene(
         study=study_of(grid=grid, models=models, tables=("humanevalfix",)), problems=164, passing=range(30)
     ).write(store)
-    started = time.process_time()
-    paths = write_report(store, run, tmp_path / "out")
-    assert time.process_time() - started < 5
+    with cProfile.Profile() as profile:
+        paths = write_report(store, run, tmp_path / "out")
+    assert pstats.Stats(profile).total_calls < 20_000_000  # type: ignore[attr-defined]
     content = json.loads(paths[1].read_text(encoding="utf-8"))
     assert (len(content["scores"]), content["run"]["finished"]) == (60, 60)
     assert [len(claim["matches"]) for claim in content["matches"]] == [60] * 6

@@ -48,7 +48,7 @@ def shell(command: str, folder: Path, home: Path) -> str:
     environment = {**os.environ, "PATH": path, "SCORETRACE_HOME": str(home)}
     done = subprocess.run(
         ["sh", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=240,
+        timeout=1800,
     )  # fmt: skip
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
