@@ -13,6 +13,7 @@ from literature.classify import (
     INCONCLUSIVE,
     KINDS,
     MATCHING,
+    NOISE,
     OPEN,
     OUT,
     ROUNDING,
@@ -22,7 +23,7 @@ from literature.classify import (
 )
 from literature.leads import Lead, leads
 from literature.records import Measurement, ReportedScore, same_benchmark, states_variant, task_family
-from literature.rerun import Repeats
+from literature.rerun import ASSUMED, Repeats
 from literature.siblings import siblings
 
 __all__ = [
@@ -167,7 +168,7 @@ def _verdict(score: ReportedScore, context: _Context) -> ClaimVerdict:
     unsearched = _unsearched(own)
     # While a configuration is open, another may still explain the number as well.
     identified = score.id in context.identified and not tally[OPEN]
-    kind, sentence = _claim(tally, len(matches), chance, beside, unsearched, identified)
+    kind, sentence = _claim(tally, matches, chance, beside, unsearched, identified)
     if not score.is_count:
         kind, sentence = CLAIM_OPEN, f"{score.metric} is not compared: what is measured here is pass@1"
     others = tuple(_misattributions(score, same, context))
@@ -190,12 +191,13 @@ def _leads(score: ReportedScore, own: Sequence[Measurement], nearest: Match) -> 
 
 def _claim(
     tally: Counter[str],
-    measured: int,
+    matches: Sequence[Match],
     chance: Chance | None,
     beside: str,
     unsearched: Sequence[str],
     identified: bool,
 ) -> tuple[str, str]:
+    measured = len(matches)
     matching = {kind: tally[kind] for kind in MATCHING if tally[kind]}
     undecided = tally[OPEN] + tally[INCONCLUSIVE]
     if not measured:
@@ -203,7 +205,7 @@ def _claim(
         return (IMPOSSIBLE_AS_STATED, f"{nothing}; {beside}") if beside else (CLAIM_OPEN, nothing)
     if matching:
         kind = IDENTIFIED if identified else NOT_IDENTIFIED
-        counted = ", ".join(f"{count} {name}" for name, count in matching.items())
+        counted = ", ".join(f"{count} {_labelled(matches, name)}" for name, count in matching.items())
         settings = f"{sum(matching.values())} of {_counted(measured)} ({counted})"
         tail = f"; {undecided} more {'is' if undecided == 1 else 'are'} undecided" if undecided else ""
         worth = f"; {chance.sentence}" if chance else ""
@@ -214,7 +216,18 @@ def _claim(
         return CLAIM_OPEN, f"no match among {_counted(measured)} yet ({counted})"
     rest = ", ".join(unsearched)
     every = "the one configuration is" if measured == 1 else f"all {measured} configurations are"
-    return NOT_REPRODUCED, f"{every} ruled out for this revision and harness; not searched: {rest}"
+    leaning = sum(found.leaning for found in matches)
+    by = f", {leaning} of them by the ASSUMED jitter alone" if leaning else ""
+    return NOT_REPRODUCED, f"{every} ruled out for this revision and harness{by}; not searched: {rest}"
+
+
+def _labelled(matches: Sequence[Match], kind: str) -> str:
+    """A class's name, with a label where the rerun noise that makes the match is assumed and not measured."""
+    bases = [found.basis for found in matches if found.kind == kind]
+    assumed = bases.count(ASSUMED) if kind == NOISE else 0
+    if assumed == len(bases):
+        return "within ASSUMED noise"
+    return f"{kind}, {assumed} of these ASSUMED" if assumed else kind
 
 
 def _counted(configurations: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from literature.errors import TableError
 from literature.records import ReportedScore
@@ -78,6 +79,19 @@ def as_grid(rows: Sequence[Sequence[Cell]], file: str) -> Grid:
         line = filled[0][0].line
         raise TableError("a header but no row", file=file, line=line, expected="one row a score", remedy="add the rows")
     return Grid(filled[0], tuple(filled[1:]))
+
+
+def unused_block(text: str) -> int:
+    """The first of 128 private-use characters in a row of which `text` holds none."""
+    used = {ord(char) // 128 for char in set(text) if char >= "\ue000"}
+    blocks: list[int] = [*range(0xE000 // 128, 0xF800 // 128), 0xF0000 // 128]
+    return 128 * next(block for block in blocks if block not in used)
+
+
+@lru_cache(maxsize=64)
+def shown_again(base: int) -> dict[int, str]:
+    """For `str.translate`: printable ASCII that stands from `base` on, back as itself."""
+    return {base + code: chr(code) for code in range(33, 127)}
 
 
 def joined_header(rows: Sequence[Sequence[Cell]]) -> tuple[Cell, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from literature.cells import LONGEST
 from literature.errors import TableError
-from literature.formats.grid import Cell, Grid, joined_header
+from literature.formats.grid import Cell, Grid, joined_header, shown_again, unused_block
 
 _ENVIRONMENTS = r"tabular[xy*]?|longtable|tblr|supertabular|array"
 _BEGIN = re.compile(rf"\\begin\{{({_ENVIRONMENTS})\}}")
@@ -50,9 +50,6 @@ _SYMBOLS = (
 
 _TEXT_COMMANDS = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^"}
 _LITERAL = re.compile(r"\\\\|" + "|".join(map(re.escape, _TEXT_COMMANDS)) + r"|\\([&%#_${}])")
-# Literal characters wait in the private use area while markup is undone.
-_HIDDEN = 0xE000
-_SHOWN = {_HIDDEN + code: chr(code) for code in range(33, 127)}
 _SPECIAL = {
     **{chr(code): f"\\{chr(code)}" for code in b"&%#_${}"},
     **{char: command for command, char in _TEXT_COMMANDS.items()},
@@ -68,7 +65,9 @@ class _Raw:
 
 def read(text: str, file: str) -> list[Grid]:
     """Every table environment with a header and a row; `TableError` when there is none."""
-    text = _flattened(_COMMENT.sub("", _LITERAL.sub(_hide, text)))
+    # Literal characters wait among those that the text has not, while markup is undone.
+    base = unused_block(text)
+    text = _flattened(_COMMENT.sub("", _LITERAL.sub(lambda found: _hidden(found, base), text)))
     newlines = [match.start() for match in re.finditer("\n", text)]
     found = []
     for begin in _BEGIN.finditer(text):
@@ -79,7 +78,7 @@ def read(text: str, file: str) -> list[Grid]:
                 f"\\begin{{{begin[1]}}} is never closed", file=file, line=line, column=1,
                 expected=f"\\end{{{begin[1]}}}", remedy="complete the table",
             )  # fmt: skip
-        grid = _grid(text, newlines, _after_arguments(text, begin.end(), end), end)
+        grid = _grid(text, newlines, _after_arguments(text, begin.end(), end), end, shown_again(base))
         if grid is not None:
             found.append(grid)
     if not found:
@@ -113,10 +112,10 @@ def _flattened(text: str) -> str:
     return "".join([*parts, text[position:]])
 
 
-def _hide(found: re.Match[str]) -> str:
+def _hidden(found: re.Match[str], base: int) -> str:
     """A literal character in hiding; `\\\\` ends a row and stays."""
     char = found[1] or _TEXT_COMMANDS.get(found[0], "")
-    return chr(_HIDDEN + ord(char)) if char else found[0]
+    return chr(base + ord(char)) if char else found[0]
 
 
 def written(rows: Sequence[Sequence[str]]) -> str:
@@ -157,7 +156,7 @@ def _closed(text: str) -> int:
     return len(text)
 
 
-def _grid(text: str, newlines: list[int], start: int, end: int) -> Grid | None:
+def _grid(text: str, newlines: list[int], start: int, end: int, shown: Mapping[int, str]) -> Grid | None:
     head: list[list[_Raw]] = []
     rows: list[list[_Raw]] = []
     position = start
@@ -165,7 +164,7 @@ def _grid(text: str, newlines: list[int], start: int, end: int) -> Grid | None:
     header_end = middle.start() if middle else -1
     for match in [*_ROW.finditer(text, start, end), None]:
         stop = match.start() if match else end
-        raw = _split(text, newlines, position, stop)
+        raw = _split(text, newlines, position, stop, shown)
         if any(cell.text.strip() for cell in raw):
             (head if stop <= header_end else rows).append(raw)
         position = match.end() if match else end
@@ -178,7 +177,7 @@ def _grid(text: str, newlines: list[int], start: int, end: int) -> Grid | None:
     return Grid(joined_header(numbered[: len(head)]), tuple(numbered[len(head) :]))
 
 
-def _split(text: str, newlines: list[int], start: int, stop: int) -> list[_Raw]:
+def _split(text: str, newlines: list[int], start: int, stop: int, shown: Mapping[int, str]) -> list[_Raw]:
     """The cells of one row, with \\multicolumn repeated over its columns."""
     chunk = _MID.sub(lambda found: " " * len(found[0]), _RULE.sub(lambda found: " " * len(found[0]), text[start:stop]))
     found: list[_Raw] = []
@@ -192,7 +191,7 @@ def _split(text: str, newlines: list[int], start: int, stop: int) -> list[_Raw]:
             columns, part = int(wide[1]), part[: wide.start()] + part[wide.end() :]
         if tall := _MULTIROW.search(part):
             rows, part = int(tall[1]), part[: tall.start()] + part[tall.end() :]
-        cell = _Raw(plain(part).translate(_SHOWN), line, rows)
+        cell = _Raw(plain(part).translate(shown), line, rows)
         found.extend([cell] * max(1, columns))
     return found
 

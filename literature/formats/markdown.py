@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from literature.cells import LONGEST
 from literature.errors import TableError
-from literature.formats.grid import Cell, Grid
+from literature.formats.grid import Cell, Grid, shown_again, unused_block
 from literature.formats.html import raised_text
 
 _SEPARATOR = re.compile(r"\|?+\s*+:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+\|?")
@@ -17,34 +17,34 @@ _RAISED = re.compile(r"<sup>.*?</sup>|<sub>.*?</sub>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-# Escaped punctuation waits in the private use area while markup is undone.
-_HIDDEN = 0xE000
-_SHOWN = {_HIDDEN + code: chr(code) for code in range(33, 127)}
 _SPECIAL = re.compile(r"[\\`*_~|\[\]<>]")
 
 
 def read(text: str, file: str) -> list[Grid]:
     """Every pipe table with at least one row; `TableError` when there is none."""
     lines = text.splitlines()
+    # Escaped punctuation waits among characters that the text has not, while markup is undone.
+    base = unused_block(text)
     found: list[Grid] = []
     for index, line in enumerate(lines[1:], start=1):
         if "|" in lines[index - 1] and "|" in line and _SEPARATOR.fullmatch(line.strip()):
             rows = []
             below = index + 1
             while below < len(lines) and "|" in lines[below]:
-                rows.append(_cells(lines[below], below + 1))
+                rows.append(_cells(lines[below], below + 1, base))
                 below += 1
             if rows:
-                found.append(Grid(_cells(lines[index - 1], index), tuple(rows)))
+                found.append(Grid(_cells(lines[index - 1], index, base), tuple(rows)))
     if not found:
         raise TableError("no pipe table with rows", file=file, expected="| model | value |", remedy="add the table")
     return found
 
 
-def _cells(line: str, number: int) -> tuple[Cell, ...]:
-    hidden = _ESCAPED.sub(lambda found: chr(_HIDDEN + ord(found[1])), line.strip())
+def _cells(line: str, number: int, base: int) -> tuple[Cell, ...]:
+    hidden = _ESCAPED.sub(lambda found: chr(base + ord(found[1])), line.strip())
+    shown = shown_again(base)
     parts = hidden.removeprefix("|").removesuffix("|").split("|")
-    return tuple(Cell(plain(part).translate(_SHOWN), number, column) for column, part in enumerate(parts, start=1))
+    return tuple(Cell(plain(part).translate(shown), number, column) for column, part in enumerate(parts, start=1))
 
 
 def plain(text: str) -> str:

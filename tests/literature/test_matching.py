@@ -320,3 +320,42 @@ def test_benchmarks_go_by_the_names_that_tables_give_them(reported: str, measure
         "humanevalfixdocs-cpp", "mbpp", "mbpp-sanitized", "mbppplus", "bugfix-mini",
     )  # fmt: skip
     assert [name for name in names if same_benchmark(reported, name)] == measured
+
+
+@pytest.mark.parametrize(("value", "leaning"), [("51.2", True), ("52.5", True), ("55.5", False)])
+def test_ruled_out_by_assumed_jitter_says_so(build: Build, value: str, leaning: bool) -> None:
+    """Near the value a greedy score is ruled out by the assumed jitter alone, and says so; farther off it is not."""
+    found = match(build.greedy(80), build.score(value))
+    assert (found.kind, found.basis, found.leaning) == ("ruled out", "ASSUMED", leaning)
+    assert ("rests on the ASSUMED jitter" in found.sentence) is leaning
+    (verdict,) = verdicts([build.score(value)], [build.greedy(80)], names={})
+    assert (", 1 of them by the ASSUMED jitter alone; " in verdict.sentence) is leaning
+
+
+def test_more_jitter_measured_later_softens_what_leaned(build: Build) -> None:
+    """What leans on the assumed jitter is what variants with a tenth of the problems undecided do not rule out."""
+    own = build.greedy(80)
+    # 16 of 164 problems pass in one of two variants: the one measured and another with the same total.
+    passes = [2] * 72 + [1] * 16 + [0] * 76
+    softened = match(own, build.score("51.2"), Repeats(tuple(passes), 2, (80, 80)))
+    assert softened.basis == "MEASURED" and softened.kind != "ruled out" and not softened.leaning
+    assert match(own, build.score("55.5"), Repeats(tuple(passes), 2, (80, 80))).kind == "ruled out"
+
+
+def test_a_running_score_that_leans_says_so(build: Build) -> None:
+    """The exact bound of a greedy run is drawn with the assumed jitter: close to it the sentence names that."""
+    score = build.score("50.0")
+    kinds = {judged: match(build.greedy(70, judged=judged), score) for judged in (154, 157, 160)}
+    near = next(found for found in kinds.values() if found.kind == "ruled out")
+    assert near.basis == "ASSUMED" and near.leaning and "variants of it that finish can show" in near.sentence
+    far = match(build.greedy(10, judged=160), score)
+    assert (far.kind, far.leaning) == ("ruled out", False)
+
+
+def test_a_match_by_assumed_noise_is_labelled_where_it_counts(build: Build) -> None:
+    """The claim's line says that the noise of its match is assumed; a measured one carries no label."""
+    (assumed,) = verdicts([build.score("50.0")], [build.greedy(80)], names={})
+    assert "(1 within ASSUMED noise)" in assumed.sentence
+    sampled = build.sampled(([0] * 8 + [1, 3, 9, 16, 19] + [20] * 7) * 8, 20)
+    (measured,) = verdicts([build.score("47.5")], [sampled], names={})
+    assert "(1 within noise)" in measured.sentence

@@ -11,7 +11,8 @@ import openpyxl
 import pytest
 
 from literature.errors import TableError
-from literature.table import Table, read_table
+from literature.records import ReportedScore
+from literature.table import Table, read_table, write_table
 
 
 def read(folder: Path, name: str, text: str | bytes) -> Table:
@@ -175,3 +176,12 @@ def test_structured_files_of_another_shape_are_one_sentence(tmp_path: Path, data
     """A record whose parts are missing or of another type gives a place and a reason, never a score without a model."""
     with pytest.raises(TableError, match=r"t\.json"):
         read(tmp_path, "t.json", json.dumps(data))
+
+
+@pytest.mark.parametrize("name", ["t.md", "t.tex"])
+def test_private_characters_of_a_name_stay(tmp_path: Path, name: str) -> None:
+    """Icon fonts use the private use area: a model or source named so comes back as it was."""
+    score = ReportedScore("\ue021 model_1", "b|c", "pass@1", "42.1", ("\ue05c", "\uf8ff"))
+    write_table([score], tmp_path / name)
+    (back,) = read_table(tmp_path / name).scores
+    assert (back.model, back.benchmark, back.sources) == (score.model, score.benchmark, score.sources)
