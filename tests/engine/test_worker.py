@@ -74,7 +74,7 @@ def session_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         session.close()
 
 
-def wait(session: LocalSession, *, seconds: float = 240) -> str:
+def wait(session: LocalSession, *, seconds: float = 1800) -> str:
     """Wait for the attached run to end; its state."""
     end = time.monotonic() + seconds
     while (status := session.status()).state in LIVE:
@@ -102,62 +102,96 @@ def test_killed_and_resumed_equals_uninterrupted(study: Study, session_in: Any, 
     whole = session_in(tmp_path / "whole")
     whole.start(study)
     assert wait(whole) == "finished"
-    scores, replies, made = found(whole)
+    scores, replies, count = found(whole)
 
-    torn = session_in(tmp_path / "torn")
-    torn.start(study)
-    for part in (3, 11, 20):
-        kill_after(torn, part)
-        assert torn.status().state == "died"
-        torn.resume()
+    # On a busy machine a worker may be done before it is killed: then it is tried again.
+    attempts = (session_in(tmp_path / f"torn {number}") for number in range(20))
+    torn = next(session for session in attempts if killed_thrice(session, study))
     assert wait(torn) == "finished"
-    scores_torn, replies_torn, made_torn = found(torn)
+    scores_torn, replies_torn, count_torn = found(torn)
     assert replies_torn == replies
     assert {id_: score.kinds for id_, score in scores_torn.items()} == {id_: s.kinds for id_, s in scores.items()}
-    assert made_torn == made == len(replies)
+    assert count_torn == count == len(replies)
     assert all(score.finished for score in scores_torn.values())
 
 
-def kill_after(session: LocalSession, replies: int) -> None:
-    """kill -9 the worker once that many replies are kept."""
-    end = time.monotonic() + 240
+def killed_thrice(session: LocalSession, study: Study) -> bool:
+    """Start a run whose worker is killed at three moments, and resumed; False when it was done before."""
+    session.start(study)
+    for part in (3, 11, 20):
+        if not kill_after(session, part):
+            return False
+        assert session.status().state == "died"
+        session.resume()
+    return True
+
+
+def kill_after(session: LocalSession, replies: int) -> bool:
+    """kill -9 the worker once that many replies are kept; False when the run ends before."""
+    assert session.run is not None
+    end = time.monotonic() + 1800
     while True:
         assert time.monotonic() < end
-        assert session.run is not None
         row = session.store.run(session.run)
-        kept = len(session.store.events_of(session.run, "Generated"))
-        if row.pid is not None and row.alive and kept >= replies:
+        status = session.status()
+        if status.state not in LIVE:
+            assert status.state == "finished", status
+            return False
+        if row.pid is not None and row.alive and made(session) >= replies:
             os.kill(row.pid, signal.SIGKILL)
             break
         time.sleep(0.01)
     while session.store.run(session.run).alive:
         time.sleep(0.01)
         session.status()
+    return session.status().state == "died"
 
 
 def test_pause_resume_and_stop_are_heard(study: Study, session_in: Any, tmp_path: Path) -> None:
     """A paused worker makes no reply; a resumed one goes on; a stopped one ends, and can be taken up again."""
-    session = session_in(tmp_path / "wishes")
-    session.start(study)
-    until(session, lambda: len(session.store.events_of(session.run, "Generated")) >= 2)
-    session.wish("pause")
-    until(session, lambda: session.status().state == "paused")
-    kept = len(session.store.events_of(session.run, "Generated"))
-    time.sleep(1.0)
-    assert len(session.store.events_of(session.run, "Generated")) == kept
-    session.wish("resume")
-    until(session, lambda: len(session.store.events_of(session.run, "Generated")) > kept)
-    session.wish("stop")
-    assert wait(session) == "stopped"
+    # On a busy machine a worker may be done before a wish is made: then it is tried again.
+    attempts = (session_in(tmp_path / f"wishes {number}") for number in range(20))
+    session = next(session for session in attempts if heard(session, study))
     session.resume()
     assert wait(session) == "finished"
 
 
+def heard(session: LocalSession, study: Study) -> bool:
+    """Start a run, pause it, let it go on and stop it; False when it was done before a wish of these."""
+    session.start(study)
+    if not until(session, lambda: made(session) >= 2):
+        return False
+    session.wish("pause")
+    if not until(session, lambda: session.status().state == "paused"):
+        return False
+    kept = made(session)
+    time.sleep(1.0)
+    assert made(session) == kept
+    session.wish("resume")
+    if not until(session, lambda: made(session) > kept):
+        return False
+    session.wish("stop")
+    return wait(session) == "stopped"
+
+
+def made(session: LocalSession) -> int:
+    """How many replies the run has kept."""
+    assert session.run is not None
+    return len(session.store.events_of(session.run, "Generated"))
+
+
 def test_what_is_being_written_is_seen_from_two_sides(study: Study, session_in: Any, tmp_path: Path) -> None:
     """The app and a view-only one see replies grow; what they saw is the beginning of the replies that are kept."""
+    # Whoever looks on a busy machine may see little of it: then another run is watched.
+    attempts = (session_in(tmp_path / f"live {number}") for number in range(20))
+    assert any(seen_to_grow(session, study) for session in attempts)
+    assert not list(tmp_path.glob("live*/*-live/run-*.json"))
+
+
+def seen_to_grow(session: LocalSession, study: Study) -> bool:
+    """Watch a run from two sides; True when both saw a reply of each prompt, and one grow."""
     from tui.view import ViewSession
 
-    session = session_in(tmp_path / "live")
     session.start(study)
     assert session.run is not None
     view = ViewSession(session.store.path)
@@ -174,23 +208,30 @@ def test_what_is_being_written_is_seen_from_two_sides(study: Study, session_in: 
     for event in session.store.events_of(session.run, "Generated"):
         kept = session.generation(event["key"])
         replies.setdefault((event["task_id"], event["sample"]), []).append(kept)
-    for found in seen:
+    enough = True
+    for one_side in seen:
         grown: dict[Any, set[int]] = {}
-        for one in found:
+        for one in one_side:
             whole = [kept.text for kept in replies[one.task_id, one.sample]]
             assert any(text.startswith(one.text, one.start) and one.tokens <= one.limit for text in whole)
             grown.setdefault((one.label, one.task_id, one.sample), set()).add(one.tokens)
-        assert max(map(len, grown.values())) > 2, "some reply was seen to grow"
-        assert {label.split(" · ")[1] for label, _, _ in grown} == {label.split(" · ")[1] for label in labels.values()}
-    assert not list(tmp_path.glob("live/*-live/run-*.json"))
+        enough &= max(map(len, grown.values()), default=0) > 2
+        enough &= {label.split(" · ")[1] for label, _, _ in grown} == {
+            label.split(" · ")[1] for label in labels.values()
+        }
+    return enough
 
 
-def until(session: LocalSession, true: Any) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + 240
+def until(session: LocalSession, true: Any) -> bool:
+    """Wait until something is so; False when the run is finished before."""
+    end = time.monotonic() + 1800
     while not true():
-        assert time.monotonic() < end, session.status()
+        status = session.status()
+        assert time.monotonic() < end and status.state in (*LIVE, "finished"), status
+        if status.state == "finished":
+            return bool(true())
         time.sleep(0.02)
+    return True
 
 
 def test_a_broken_model_file_is_named_and_the_rest_goes_on(study: Study, session_in: Any, tmp_path: Path) -> None:
