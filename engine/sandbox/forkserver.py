@@ -190,9 +190,11 @@ class ForkServer:
             child.serve(conversation, names, control, filters)
         resource.setrlimit(resource.RLIMIT_AS, self._memory)
         os.dup2(0, self._place)  # nobody but the child holds its end
-        with contextlib.suppress(ProcessLookupError):
+        try:
             for which, value in limits:
                 resource.prlimit(pid, which, (value, value))
+        except ProcessLookupError:
+            pass
         return self._end(pid, job, self._watch(pid, job))
 
     def _limits(self, job: Job) -> list[tuple[int, int]]:
@@ -213,16 +215,16 @@ class ForkServer:
         A child that ends closes its channel, so that the judge asks; that it has ended is looked for besides, for one
         whose channel something else holds open.
         """
+        number, cpu_left, wall_left, _, _ = job
         clock = (~pid << 3) | 2  # the process's CPU clock, which it cannot touch
-        end = time.monotonic() + job.wall
-        cpu_left, wall_left = job.cpu, job.wall
+        end = time.monotonic() + wall_left
         while cpu_left > 0 and wall_left > 0:
             asked = lost = False
             if self._poll.poll(max(1.0, 1000 * min(cpu_left, wall_left, _LOOK_S))):
                 packet = receive_end(self._control)
                 if packet is None:
                     os._exit(0)
-                asked, lost = packet[0] == job.number, packet[1]
+                asked, lost = packet[0] == number, packet[1]
             if asked and not lost:
                 return "asked"  # the judge knows all it wants to
             if lost:
@@ -237,20 +239,26 @@ class ForkServer:
 
     def _end(self, pid: int, job: Job, why: str) -> Report:
         """End the child and whatever it left behind, and reap all of it."""
-        if self._level == confine.NAMESPACES:
-            os.kill(-1, signal.SIGKILL)  # all but process 1, in one moment: none can start another meanwhile
-        else:
-            if self._level == confine.LIMITS:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
-            os.kill(pid, signal.SIGKILL)
+        if self._level == confine.LIMITS:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         _, status, usage = os.wait4(pid, 0)
-        with contextlib.suppress(ChildProcessError):
-            while True:
-                if self._level == confine.LIMITS:
-                    _kill_children()
-                os.waitpid(-1, 0 if self._level != confine.LIMITS else os.WNOHANG)
+        try:
+            while True:  # what its end has orphaned has come here
+                if not os.waitpid(-1, os.WNOHANG)[0]:
+                    self._kill_all()
+        except ChildProcessError:
+            pass
         return Report(job.number, why, os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
+
+    def _kill_all(self) -> None:
+        """Kill every process below this one and wait for the first of them to end."""
+        if self._level == confine.NAMESPACES:
+            os.kill(-1, signal.SIGKILL)  # process 1 is spared by the kernel
+        elif self._level == confine.LIMITS:
+            _kill_children()
+        os.waitpid(-1, 0)
 
 
 def _wait_for_exit(pid: int, clock: int, wall: float) -> None:
