@@ -8,6 +8,7 @@ What depends on the day or the machine (the report's text, how long ago a run wa
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import tempfile
@@ -22,12 +23,14 @@ from recorded import facts, replies
 from textual.pilot import Pilot
 
 from cache.paths import store_path
-from cache.store import Store
+from cache.store import Run, Store
 from engine.events import to_dict
+from engine.live import SlotText
 from tui.app import ScoretraceApp
 from tui.late import late_parts
 from tui.local import LocalSession, job_of
 from tui.preferences import Preferences
+from tui.session import Status
 from tui.study import dumps, embedded
 
 HERE = Path(__file__).parent
@@ -43,13 +46,37 @@ REPORT = (
 )
 
 
+TABLE = "wer,value,woher,n,was\nM1,30.5,21,20,4\nM2,28,22,1,5\nM2,viel,22,1,5\n"
+WRITTEN = (
+    "\n    for index, number in enumerate(numbers):\n        for other in numbers[index + 1 :]:\n"
+    "            if abs(number - other) < limit:\n                return True\n    return Fal"
+)
+
+
 @dataclass(frozen=True)
 class Scene:
-    """A screen: its name, the keys that lead there from the run, a text that shows when it is there, what to await."""
+    """A screen: its name, the keys that lead there from the run, a text that shows when it is there.
+
+    `before` brings the session into the state that the scene is of.
+    """
 
     name: str
     keys: tuple[str, ...]
     text: str
+    before: Callable[[Fixed], None] = lambda session: None
+
+
+def queued(session: Fixed) -> None:
+    """Two runs wait."""
+    session.waiting = [2, 3]
+
+
+def written(session: Fixed) -> None:
+    """A worker is at the run, and its slots are writing."""
+    session.slots = [
+        SlotText(slot, "f16 · instruct · greedy", f"mini/{slot}", 0, 21 + 9 * slot, 300, 0, WRITTEN)
+        for slot in range(6)
+    ]
 
 
 SCENES = (
@@ -66,6 +93,11 @@ SCENES = (
     Scene("palette", ("3", "colon"), "Run: stop"),
     Scene("help", ("escape", "3", "question_mark"), "Keys: Run"),
     Scene("run-grouped", ("escape", "3", "home", "b", "b", "l"), "▾ decoding greedy"),
+    Scene("form", ("1", "home", "e"), "Correct a reported score"),
+    Scene("file", ("escape", "i"), "odd.csv"),
+    Scene("import", (*"odd", "full_stop", *"csv", "enter", "enter", "m"), "2 scores from odd.csv, 4 places not read"),
+    Scene("queue", ("escape", "5"), "queued 2", queued),
+    Scene("live", ("3", "b", "b", "b", "v", "n", "n"), "slot 3 of", written),
 )
 """In one app after the other, so that it starts once; the later ones leave marks on the run screen."""
 DOCUMENTS = ("literature", "run", "compare")
@@ -74,10 +106,11 @@ DOCUMENTS = ("literature", "run", "compare")
 
 @contextmanager
 def home() -> Iterator[None]:
-    """A data folder of its own that holds the finished run."""
+    """A data folder of its own that holds the finished run, and a folder to be in that holds a table."""
     old = os.environ.get("SCORETRACE_HOME")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         os.environ["SCORETRACE_HOME"] = name
+        Path("odd.csv").write_text(TABLE, encoding="utf-8")
         study = embedded()
         store = Store(store_path())
         run = store.create_run(study.name, dumps(study), job_of(study).as_dict())
@@ -94,11 +127,29 @@ def home() -> Iterator[None]:
 
 
 class Fixed(LocalSession):
-    """The session of this machine, whose runs are all an hour old."""
+    """The session of this machine, whose runs are an hour old; a worker may seem to be at work, and runs to wait."""
 
-    def runs(self) -> Sequence[object]:  # type: ignore[override]
-        """The store's runs."""
-        return [replace(run, created=time.time() - 3600) for run in super().runs()]
+    def __init__(self, store: Path) -> None:
+        super().__init__(store)
+        self.waiting: list[int] = []
+        self.slots: list[SlotText] = []
+
+    def runs(self) -> Sequence[Run]:
+        """The store's runs, before them those that wait."""
+        found = [replace(run, created=time.time() - 3600) for run in super().runs()]
+        return [*(replace(found[0], id=run, state="queued", detail="") for run in self.waiting), *found]
+
+    def queue(self) -> Sequence[int]:
+        """Those that wait."""
+        return self.waiting
+
+    def status(self) -> Status:
+        """At work while slots are writing."""
+        return Status("running", "", 1_240_000_000) if self.slots else super().status()
+
+    def live(self) -> Sequence[SlotText]:
+        """What the slots are writing."""
+        return self.slots
 
 
 async def pictures(
@@ -120,6 +171,7 @@ async def pictures(
             await settled(pilot, lambda: "6 of 60 consistent" in shown(app), "the run", 300)
             await settled(pilot, lambda: not app.desk.matches.busy, "all matches", 300)
             for scene in scenes:
+                scene.before(session)
                 found[scene.name] = await one(pilot, app, scene, kept(scene.name))
     finally:
         session.close()

@@ -43,7 +43,7 @@ class RunScreen(AskingScreen):
         Command("h,left", "left", "", "Matrix: reported score to the left", "Choose the score to the left.", True),
         Command("l,right", "right", "", "Matrix: reported score to the right", "Choose the one to the right.", True),
         Command("m", "model", "model", "Matrix: next model", "Show the next model of the run.", True),
-        Command("v", "stream", "replies", "Reply: watch", "Show replies as they are written, or the cell again.", True),
+        Command("v", "stream", "replies", "Reply: watch", "Show replies as they are written, or not.", True),
         Command("n", "next", "next slot", "Reply: next slot", "Watch what the next slot is writing.", True),
         Command("N", "previous", "slot before", "Reply: slot before", "Watch what the slot before is writing.", True),
     )
