@@ -19,9 +19,10 @@ import numpy as np
 from scipy.stats import beta as beta_distribution
 from simulated import PRINTS, SHAPES, Simulated, greedy, rates, reported, sampled, shifted, shown
 
+from engine.stopping import projected
 from literature.chance import chance_match, placebo
 from literature.classify import KINDS, MATCHING, match
-from literature.exclusion import problem_order, projected, reachable, targets
+from literature.exclusion import problem_order, reachable, targets
 from literature.granularity import possible
 from literature.identify import identify
 from literature.rerun import NO_REPEATS, Repeats

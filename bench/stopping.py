@@ -59,7 +59,9 @@ def sequential(rng: np.random.Generator, values: int, samples: int = 20) -> floa
     spans = targets(reports(rng, float(rates.mean()), values), PROBLEMS, samples, allowance=1)
     outcomes = rng.random((samples, PROBLEMS)) < rates
     for look in LOOKS:
-        low, high = projected([int(count) for count in outcomes[:look].sum(axis=0)], look, samples)
+        low, high = projected(
+            [int(count) for count in outcomes[:look].sum(axis=0)], [look] * outcomes.shape[1], samples
+        )
         if not any(first <= high and low <= last for first, last in spans):
             return 1 - look / samples
     return 0.0

@@ -88,7 +88,7 @@ class Stopper:
             return ""
         self._looked[score.id] = look
         passes = [found.count("passed") for found in kinds]
-        low, high = projected(passes, look, score.samples)
+        low, high = projected(passes, [look] * score.problems, score.samples)
         low, high = max(low, sum(passes)), min(high, score.asked - look * score.problems + sum(passes))
         if _meets(low, high, target.printing):
             return ""
@@ -102,15 +102,16 @@ def _meets(low: int, high: int, spans: Iterable[Span]) -> bool:
     return any(first <= high and low <= last for first, last in spans)
 
 
-def projected(passes: Sequence[int], judged: int, samples: int) -> Span:
-    """Where the final count will lie after `judged` of `samples` samples of every problem: the estimate +- Z spreads.
+def projected(passes: Sequence[int], judged: Sequence[int], samples: int) -> Span:
+    """Where the final count will lie: the estimate from two samples or more of every problem, +- Z of its spread.
 
-    Var(final - n c/j) = (n-j) (n/j) p (1-p) a problem, with c (j-c) / (j (j-1)) for p (1-p) and one undecided problem
-    added; `literature.exclusion.projected` is the same for unequal numbers, and a test holds the two together.
+    With j of n samples judged, Var(final - n c/j) = (n-j) (n/j) p (1-p) a problem, and c (j-c) / (j (j-1)) estimates
+    p (1-p) without bias. One undecided problem is added, so that agreement in few samples is not taken for certainty.
     """
-    left = (samples - judged) * samples / judged
-    within = math.fsum(c * (judged - c) for c in passes) / (judged * (judged - 1))
-    centre, reach = samples * sum(passes) / judged, Z * math.sqrt(left * (within + 0.25))
+    centre = sum(samples * c / j for c, j in zip(passes, judged, strict=True))
+    terms = [((samples - j) * samples / j, c * (j - c) / (j * (j - 1))) for c, j in zip(passes, judged, strict=True)]
+    variance = math.fsum(left * within for left, within in terms) + max(left for left, _ in terms) / 4
+    reach = Z * math.sqrt(variance)
     return math.ceil(centre - reach), math.floor(centre + reach)
 
 

@@ -2,16 +2,16 @@
 
 After k problems with s passes the final count lies in s..s+remaining, in any order. Problems in the order of a
 predicted direction make these bounds bite: passes first when the score is expected above the target, failures first
-when below. After j of n samples of every problem the final count is also estimated, with a known spread; the
-sequential rule stops when no accepted count lies within Z_SEQUENTIAL of it. How often it loses a match is measured by
-`bench/calibration.py`. A stopped configuration has an interval, never a score.
+when below. After j of n samples of every problem the final count is also estimated, with a known spread, by whoever
+runs the samples (`Projection`); the sequential rule stops when no accepted count lies inside. How often it loses a
+match is measured by `bench/calibration.py`. A stopped configuration has an interval, never a score.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from literature.classify import OUT, match
 from literature.granularity import Span, percent_text, rounded_span
@@ -19,17 +19,19 @@ from literature.records import Measurement, ReportedScore
 from literature.values import printed
 
 EXACT_BOUND, SEQUENTIAL = "exact bound", "sequential"
-Z_SEQUENTIAL, FEWEST_LOOKED_AT = 4.0, 2
+FEWEST_LOOKED_AT = 2
 STATED_ERROR = 0.01
 """At most this share of true matches may be lost by the sequential rule; measured far below it."""
+Projection: TypeAlias = Callable[[Sequence[int], Sequence[int], int], Span]
+"""From passes and judged samples a problem, and the samples planned: first and last final count to be expected."""
 
 
 @dataclass(frozen=True)
 class Stop:
     """Why an unfinished configuration may stop: under `rule`, its count of `total` ends within `low`..`high`.
 
-    The exact bound holds for certain; the sequential rule's interval is the estimate plus or minus Z_SEQUENTIAL times
-    its spread, cut to what can still be reached.
+    The exact bound holds for certain; the sequential rule's interval is the projection, cut to what can still be
+    reached.
     """
 
     rule: str
@@ -46,12 +48,16 @@ class Stop:
 
 
 def stopping(
-    measurement: Measurement, reported: Sequence[ReportedScore], rule: str = EXACT_BOUND, *, allowance: int = 1
+    measurement: Measurement,
+    reported: Sequence[ReportedScore],
+    project: Projection | None = None,
+    *,
+    allowance: int = 1,
 ) -> Stop | None:
     """Whether an unfinished configuration may stop, because none of `reported` can be reached any more; else None.
 
-    The sequential rule looks at configurations with two samples or more of every problem; it accepts counts that print
-    a value, and `allowance` problems on either side.
+    Without `project` only the exact bound stops it. The sequential rule looks at configurations with two samples or
+    more of every problem; it accepts counts that print a value, and `allowance` problems on either side.
     """
     passed, total = sum(measurement.passes), measurement.problems * measurement.samples
     left = total - sum(measurement.judged)
@@ -59,25 +65,12 @@ def stopping(
         return None
     if settled(measurement, reported):
         return Stop(EXACT_BOUND, passed, passed + left, total)
-    if rule != SEQUENTIAL or min(measurement.judged) < FEWEST_LOOKED_AT:
+    if project is None or min(measurement.judged) < FEWEST_LOOKED_AT:
         return None
-    low, high = projected(measurement.passes, measurement.judged, measurement.samples)
+    low, high = project(measurement.passes, measurement.judged, measurement.samples)
     low, high = max(low, passed), min(high, passed + left)
     accepted = targets(reported, measurement.problems, measurement.samples, allowance)
     return None if any(a <= high and low <= b for a, b in accepted) else Stop(SEQUENTIAL, low, high, total)
-
-
-def projected(passes: Sequence[int], judged: Sequence[int], samples: int, z: float = Z_SEQUENTIAL) -> Span:
-    """Where the final count will lie: the estimate from two samples or more of every problem, +- `z` of its spread.
-
-    With j of n samples judged, Var(final - n c/j) = (n-j) (n/j) p (1-p) a problem, and c (j-c) / (j (j-1)) estimates
-    p (1-p) without bias. One undecided problem is added, so that agreement in few samples is not taken for certainty.
-    """
-    centre = sum(samples * c / j for c, j in zip(passes, judged, strict=True))
-    terms = [((samples - j) * samples / j, c * (j - c) / (j * (j - 1))) for c, j in zip(passes, judged, strict=True)]
-    variance = math.fsum(left * within for left, within in terms) + max(left for left, _ in terms) / 4
-    reach = z * math.sqrt(variance)
-    return math.ceil(centre - reach), math.floor(centre + reach)
 
 
 def targets(reported: Iterable[ReportedScore], problems: int, samples: int, allowance: int = 0) -> list[Span]:

@@ -97,7 +97,7 @@ def _holm(found: Sequence[ClaimVerdict]) -> dict[str, float]:
 
 
 def _stops(found: Sequence[ClaimVerdict], measured: Sequence[Score], rule: str) -> dict[str, Stop]:
-    from literature.exclusion import EXACT_BOUND, SEQUENTIAL
+    from engine.stopping import SEQUENTIAL, projected
     from literature.exclusion import stopping as may_stop
 
     wanted: dict[str, list[ReportedScore]] = {}
@@ -105,8 +105,8 @@ def _stops(found: Sequence[ClaimVerdict], measured: Sequence[Score], rule: str) 
         for match in verdict.matches:
             wanted.setdefault(match.measurement, []).append(verdict.reported)
     waiting = (score for score in measured if not score.finished and not score.stopped)
-    name = SEQUENTIAL if rule == "sequential" else EXACT_BOUND
-    stops = ((score.id, may_stop(score, wanted.get(score.id, []), name)) for score in waiting)
+    project = projected if rule == SEQUENTIAL else None
+    stops = ((score.id, may_stop(score, wanted.get(score.id, []), project)) for score in waiting)
     return {id_: stop for id_, stop in stops if stop is not None}
 
 

@@ -14,8 +14,7 @@ from engine.events import ConfigurationFinished, ConfigurationStopped, Generated
 from engine.job import Job
 from engine.scoring import Score
 from engine.settings import Decoding, Grid
-from engine.stopping import BOUNDS, FAILURES, LOOKS, PASSES, SEQUENTIAL, Stopper, Target, ordered, projected, rounds
-from literature import exclusion
+from engine.stopping import BOUNDS, FAILURES, LOOKS, PASSES, SEQUENTIAL, Stopper, Target, ordered, rounds
 from literature.classify import match, open_counts
 from literature.records import ReportedScore
 
@@ -205,12 +204,6 @@ def test_rounds_cover_every_sample_once() -> None:
     assert [last for _, last in rounds(SEQUENTIAL, 20)] == [*LOOKS, 20]
     for n in range(1, 25):
         assert [s for first, last in rounds(SEQUENTIAL, n) for s in range(first, last)] == list(range(n))
-
-
-@given(passes=st.lists(st.integers(0, 5), min_size=1, max_size=50))
-def test_the_projection_is_that_of_the_literature(passes: list[int]) -> None:
-    """Engine and literature know nothing of each other, and expect the same counts."""
-    assert projected(passes, 5, 20) == exclusion.projected(passes, [5] * len(passes), 20)
 
 
 def test_a_look_counts_its_own_samples_only() -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from engine.stopping import projected
 from literature.chance import holm
-from literature.exclusion import EXACT_BOUND, SEQUENTIAL, projected, stopping
+from literature.exclusion import EXACT_BOUND, SEQUENTIAL, stopping
 
 if TYPE_CHECKING:
     from conftest import Build, FakeMeasurement
@@ -38,12 +39,12 @@ def test_a_far_value_stops_early_and_a_near_one_never(build: Build) -> None:
     outcomes = rng.random((20, 164)) < rng.beta(0.3, 0.4, 164)
     final = 100 * outcomes.sum() / 3280
     far, near = (build.score(f"{value:.1f}", samples="20") for value in (final + 10, final))
-    looks = [stopping(after(build, outcomes, look), [far], SEQUENTIAL) for look in range(2, 20)]
+    looks = [stopping(after(build, outcomes, look), [far], projected) for look in range(2, 20)]
     stop = next(found for found in looks if found is not None)
     assert looks.index(stop) <= 3
     assert stop.rule == SEQUENTIAL and stop.low <= outcomes.sum() <= stop.high
-    assert not any(stopping(after(build, outcomes, look), [near], SEQUENTIAL) for look in range(2, 20))
-    assert not any(stopping(after(build, outcomes, look), [far, near], SEQUENTIAL) for look in range(2, 20))
+    assert not any(stopping(after(build, outcomes, look), [near], projected) for look in range(2, 20))
+    assert not any(stopping(after(build, outcomes, look), [far, near], projected) for look in range(2, 20))
     assert stopping(after(build, outcomes, 3), [far]) is None, "the exact bound alone is the default"
 
 
