@@ -136,7 +136,7 @@ class Watch:
         self._clock = clock
         self._began = self._time = clock()
         self._first = self._read()
-        self._last = self._first
+        self._last = dict(self._first)
         self._added = dict.fromkeys(self._first, 0.0)
         self._memory = {name: one.memory or 0 for name, one in self._first.items()}
 
@@ -158,7 +158,7 @@ class Watch:
             self._added[name] += step if one.joules is None or last.joules is None else one.joules - last.joules
             self._memory[name] = max(self._memory[name], one.memory or 0)
         self._time = now
-        self._last = {**self._last, **found} if found.keys() <= self._first.keys() else self._last
+        self._last.update((name, one) for name, one in found.items() if name in self._first)
 
     def stop(self) -> list[Taken]:
         """What each device took that the model was on; CPU packages always, GPUs whose used memory grew."""

@@ -129,6 +129,22 @@ def test_a_device_that_falls_silent_keeps_what_it_had() -> None:
     assert taken.joules == 600.0
 
 
+def test_a_device_that_answers_late_is_left_out_and_spoils_no_other() -> None:
+    """What was silent at the beginning has no joules to count from; the others' are counted once, not at every look."""
+    driver, clock = Driver(), Clock()
+
+    class Late:
+        def read(self) -> Sequence[Reading]:
+            return [] if clock.now == 100.0 else [Reading("GPU 1", "NVML counter", 7000.0, 0.0, 5 << 30)]
+
+    watch = Watch([Nvml(driver), Late()], clock)
+    for second in range(1, 5):
+        driver.joules, driver.used, clock.now = 5000.0 + 100 * second, 3 << 30, 100.0 + second
+        watch.tick()
+    (taken,) = watch.stop()
+    assert (taken.device, taken.joules) == ("GPU 0 Fake H200, driver 570.1", 400.0)
+
+
 def test_cpu_packages_are_counted_round_the_clock(tmp_path: Path) -> None:
     """RAPL's counter starts again at zero when it is full; parts of a package are not counted twice."""
     package = tmp_path / "intel-rapl:0"
