@@ -1,7 +1,7 @@
 """Time the 60-configuration grid as it is planned against 60 independent runs, and compare their replies; prints JSON.
 
     python bench/grid.py [--problems 8] [--many-problems 2] [--samples 20] [--repeats 3] [--many-repeats 3]
-                         [--configurations 8] [--naive-problems 2] [--whole 5] [--lengths 160,320] [--audit 20]
+                         [--configurations 7] [--naive-problems 2] [--whole 7] [--lengths 160,320] [--audit 20]
                          [--width 0]
 
 The grid is the reference study's (2 templates x 3 decodings x 2 lengths x 5 precisions) on the first problems of
@@ -266,7 +266,7 @@ def main() -> int:
     """Measure and print; exit status 1 when a reply that must be identical is not."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     for name, value in (("problems", 8), ("many-problems", 2), ("repeats", 3), ("many-repeats", 3), ("samples", 20),
-                        ("configurations", 8), ("naive-problems", 2), ("whole", 5), ("audit", 20),
+                        ("configurations", 7), ("naive-problems", 2), ("whole", 7), ("audit", 20),
                         ("width", 0)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--lengths", default="160,320")
