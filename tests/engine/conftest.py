@@ -15,7 +15,7 @@ from engine.control import Control
 from engine.errors import ModelError
 from engine.events import from_dict
 from engine.job import Job
-from engine.protocols import Generation, Limits, ModelCard, Outcome, Problem, Program, Request
+from engine.protocols import Generation, Limits, ModelCard, Outcome, Problem, Program, Request, Writing
 from engine.recorder import Recorder
 from engine.run import Parts, Runner
 from engine.scoring import Score, fold_scores
@@ -82,6 +82,9 @@ class FakeModel:
     def _finish(self, request: Request) -> Generation:
         self.made.append(request.key)
         return self.reply(request)
+
+    def writing(self) -> Sequence[Writing]:
+        return ()
 
     def close(self) -> None:
         self.closed = True
