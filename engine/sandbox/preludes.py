@@ -77,4 +77,5 @@ def _is_loaded(node: ast.stmt) -> bool:
     named = [alias.name for alias in node.names if alias.name != "*"]
     if len(named) < len(node.names):
         named += getattr(module, "__all__", ())
-    return all(name in vars(module) for name in named)
+    plain = not hasattr(module, "__path__")  # a package may load a module for a name
+    return all(name in vars(module) or (plain and hasattr(module, name)) for name in named)
