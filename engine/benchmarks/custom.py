@@ -125,7 +125,7 @@ def _limits(row: Mapping[str, Any], where: str) -> Limits:
 
 def _typed(row: Mapping[str, Any], field: str, kind: Any, default: Any, where: str) -> Any:
     value = row.get(field, default)
-    if not isinstance(value, kind):
+    if not isinstance(value, kind) or isinstance(value, bool):
         found = type(value).__name__
         raise BenchmarkError(f"{where}, field {field!r}: found {found}, expected {_name(kind)}: correct the value")
     return value

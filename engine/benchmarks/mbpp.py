@@ -30,6 +30,11 @@ PLUS_FIELDS: Mapping[str, type | tuple[type, ...]] = {
 TEST_SPLIT = range(11, 511)
 """Task ids of the test split, 500 problems: what the harness's `mbpp` runs."""
 
+TEST_IDS = frozenset(map(str, TEST_SPLIT))
+
+SANITIZED = 427
+"""Problems of the sanitized part."""
+
 SECONDS, OWN_SECONDS = 3.0, 10.0
 """The harness's limit, for its own task; the other two get more, because one correct program needs three seconds."""
 
@@ -44,8 +49,12 @@ def mbpp(name: str, rows: Sequence[Mapping[str, Any]], source: Mapping[str, Any]
 
     `mbpp` leaves `test_setup_code` out, as the harness does; the other two, which are no tasks of the harness, run it.
     """
+    if name == "mbpp-sanitized" and len(rows) > SANITIZED:
+        raise BenchmarkError(
+            f"{where}: {len(rows)} rows, but MBPP's sanitized part has {SANITIZED}: choose mbpp-full, or give its file"
+        )
     if name == "mbpp":
-        rows = [row for row in rows if int(row["task_id"]) in TEST_SPLIT]
+        rows = [row for row in rows if str(row["task_id"]) in TEST_IDS]
         if len(rows) != len(TEST_SPLIT):
             raise BenchmarkError(
                 f"{where}: {len(rows)} rows with task ids 11 to 510, expected all 500 of MBPP's test split: "

@@ -99,6 +99,8 @@ def test_gzip_is_read_and_a_broken_one_is_an_error(tmp_path: Path) -> None:
             "line 1, field 'prompt': missing; a completion",
         ),
         ("custom", {**HUMANEVAL, "timeuot": 3}, "line 1, field 'timeuot': unknown, and close to 'timeout'"),
+        ("custom", {**HUMANEVAL, "timeout": True}, "line 1, field 'timeout': found bool, expected a number"),
+        ("mbpp", {**MBPP, "task_id": "Mbpp/x"}, "0 rows with task ids 11 to 510"),
         ("custom", {**HUMANEVAL, "timeout": "3"}, "line 1, field 'timeout': found str, expected a number"),
         ("custom", {**HUMANEVAL, "stop_words": [""]}, "field 'stop_words': expected a list of texts"),
     ],
@@ -132,6 +134,14 @@ def test_mbpp_shows_one_test_and_leaves_the_set_up_to_the_larger_sets(tmp_path: 
     assert full.problems[0].test.startswith("k = 3\n")
     assert "k" in problem.flaw
     assert full.problems[0].flaw == ""
+
+
+def test_the_full_file_is_not_the_sanitized_part(tmp_path: Path) -> None:
+    """More rows than the sanitized part has are MBPP's full file: its score would not be one of 427."""
+    rows = [{**MBPP, "task_id": number} for number in range(1, 429)]
+    assert len(opened(tmp_path, "mbpp-sanitized", *rows[:427]).problems) == 427
+    with pytest.raises(BenchmarkError, match="428 rows, but MBPP's sanitized part has 427"):
+        opened(tmp_path, "mbpp-sanitized", *rows)
 
 
 def test_chat_turn_of_a_completion_task_asks_for_a_script(tmp_path: Path) -> None:
