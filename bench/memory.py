@@ -38,7 +38,6 @@ from cache import files as model_files
 from cache.gguf import read_header
 from cache.store import Store
 from engine.job import Job
-from engine.models.llamacpp import padded
 from engine.models.memory import needed
 from engine.models.precision import derive
 from engine.settings import Grid, parse_decoding
@@ -176,8 +175,7 @@ def report(watched: Watched, job: Job, weights: Path, asked: int) -> dict[str, A
         return {"state": end.state, "detail": end.detail, "holds": False}
     numerics = watched.card["numerics"]
     width, block = int(numerics["width"]), int(numerics.get("block", "1"))
-    # A slot is as long as llama.cpp makes it.
-    need = needed(read_header(weights), width, padded(job.configurations[0].max_length + block - 1), block)
+    need = needed(read_header(weights), width, job.configurations[0].max_length, block)
     seen = {share: watched.at(share, asked) for share in (0.1, 0.5, 1)}
     first, last = seen[0.1], seen[1]
     grown = last.own - first.own if first and last else None

@@ -18,6 +18,7 @@ import numpy as np
 
 from engine.errors import ModelError
 from engine.models.decoder import Logits
+from engine.models.memory import padded
 
 MICRO_BATCH = 512
 """Prompt tokens per `llama_decode` in prefill (n_ubatch and n_batch)."""
@@ -127,11 +128,6 @@ def quantise(source: Path, target: Path, precision: str, threads: int) -> None:
     code = lib.llama_model_quantize(str(source).encode(), str(target).encode(), ctypes.byref(params))
     if code != 0:
         raise ModelError(f"llama.cpp could not turn {source} into {precision}: {last_log_lines()}")
-
-
-def padded(slot_tokens: int) -> int:
-    """The length that a slot really has: llama.cpp's KV cache grows by 256 tokens."""
-    return -(-slot_tokens // 256) * 256
 
 
 def _parts(length: int) -> Iterator[tuple[int, int]]:

@@ -38,6 +38,11 @@ def kv_bytes_per_token(header: Header) -> int:
     return header.number(f"{arch}.block_count") * kv_heads * (key + value) * 2
 
 
+def padded(slot_tokens: int) -> int:
+    """The length that a slot really has: llama.cpp's KV cache grows by 256 tokens."""
+    return -(-slot_tokens // 256) * 256
+
+
 def needed(header: Header, width: int, slot_tokens: int, block: int = 1, micro_batch: int = 512) -> Need:
     """What `width` slots (and the prefill sequence) of `slot_tokens` tokens, fed `block` rows each, take beside the
     weights.
@@ -46,7 +51,9 @@ def needed(header: Header, width: int, slot_tokens: int, block: int = 1, micro_b
     vocabulary = header.number(f"{arch}.vocab_size", 50_000)
     widest = 4 * header.number(f"{arch}.embedding_length") + 3 * header.number(f"{arch}.feed_forward_length")
     scratch = 4 * (micro_batch * widest + 2 * (width * block + 1) * vocabulary)
-    return Need(header.weight_bytes, kv_bytes_per_token(header) * (slot_tokens + block - 1) * (width + 1), scratch)
+    return Need(
+        header.weight_bytes, kv_bytes_per_token(header) * padded(slot_tokens + block - 1) * (width + 1), scratch
+    )
 
 
 def available_memory() -> int:

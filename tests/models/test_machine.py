@@ -73,5 +73,6 @@ def test_the_size_of_the_kv_cache_is_counted_per_layer_and_slot() -> None:
     header = Header(metadata, 7_000_000_000, {}, 14_000_000_000, 14_000_000_000, frozenset())
     assert kv_bytes_per_token(header) == 1 << 19
     assert needed(header, 16, 2048).kv == (1 << 19) * 2048 * 17
+    assert needed(header, 16, 300).kv == needed(header, 16, 509, 4).kv == (1 << 19) * 512 * 17
     grouped = Header({**metadata, "llama.attention.head_count_kv": (8,) * 32}, 0, {}, 0, 0, frozenset())
     assert kv_bytes_per_token(grouped) == 1 << 17
