@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _LOOK_S, _STAY_S = 1.0, 5.0
 _CROWDED = 2.0
-"""Wall time over CPU time from which on it is looked whether another core idles."""
+"""Wall time over CPU time from which on it is looked who uses the core."""
 
 
 def cores(wanted: int) -> list[int | None]:
@@ -52,37 +53,38 @@ class Core:
 
     def __init__(self, core: int | None) -> None:
         self._all = os.sched_getaffinity(0)
-        self._core = self._hold(core)
-        self._look = 0.0
+        self._core = core if core is not None and _hold((0,), core) else None
+        self._looked = self._look = 0.0
         self._wall = self._cpu = 0.0
         self._idle: dict[int, float] = {}
 
-    def took(self, wall: float, cpu: float) -> bool:
-        """After a program: its seconds by the clock and of CPU time; True when this process has changed cores.
+    def took(self, wall: float, cpu: float, started: Sequence[int]) -> None:
+        """After a program: its seconds by the clock and of CPU time, and what this process has started.
 
-        What was started before is still on the core that it was started on.
+        All go to another core where others used most of this one's time, and that one idled most of it.
         """
         self._wall += wall
         self._cpu += cpu
         now = time.monotonic()
         if self._core is None or now < self._look:
-            return False
-        crowded, before = self._wall > _CROWDED * self._cpu, self._idle
-        self._look, self._wall, self._cpu = now + _LOOK_S, 0.0, 0.0
+            return
+        crowded, used, before, span = self._wall > _CROWDED * self._cpu, self._cpu, self._idle, now - self._looked
+        self._looked, self._look, self._wall, self._cpu = now, now + _LOOK_S, 0.0, 0.0
         self._idle = idle(self._all) if crowded else {}
         gained = {core: self._idle[core] - before[core] for core in self._idle.keys() & before.keys()}
-        if self._core not in gained:
-            return False
+        if self._core not in gained or span - gained[self._core] - used < span / 2:
+            return
         best = max(gained, key=lambda core: gained[core])
-        if gained[best] - gained[self._core] < _LOOK_S / 2:
-            return False
-        self._core, self._idle, self._look = self._hold(best), {}, now + _STAY_S
-        return True
+        if gained[best] > span / 2:
+            self._core = best if _hold((*started, 0), best) else None
+            self._idle, self._look = {}, now + _STAY_S
 
-    def _hold(self, core: int | None) -> int | None:
-        try:
-            if core is not None:
-                os.sched_setaffinity(0, {core})
-        except OSError:  # the core has gone, say
-            return None
-        return core
+
+def _hold(pids: Iterable[int], core: int) -> bool:
+    """Put processes on a core (0 is this one); False where the kernel refuses, as root's in some containers."""
+    try:
+        for pid in pids:
+            os.sched_setaffinity(pid, {core})
+    except OSError:
+        return False
+    return True

@@ -58,23 +58,23 @@ def main(fd: int, config: dict[str, Any]) -> None:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     started_as_root = os.getuid() == 0
     try:
-        base = prepare(config)
-        control.send(json.dumps({"ready": config["level"], "landlock": kernel.landlock_abi()}).encode())
+        base, pid = prepare(config)
+        control.send(json.dumps({"ready": config["level"], "landlock": kernel.landlock_abi(), "pid": pid}).encode())
     except Exception as e:  # noqa: BLE001 - carried to the judge
         control.send(json.dumps({"error": f"{type(e).__name__}: {e}"[:500]}).encode())
         return
     ForkServer(control, config["level"], base, started_as_root).serve()
 
 
-def prepare(config: dict[str, Any]) -> int:
-    """Enter the level, load the modules, lock; returns the address space in use, in bytes."""
+def prepare(config: dict[str, Any]) -> tuple[int, int]:
+    """Enter the level, load the modules, lock; the address space in use, in bytes, and this process's id outside."""
     level, packages = config["level"], tuple(config["packages"])
     seen = confine.view(packages)
     uid, gid, unused = os.getuid(), os.getgid(), confine.unused_uid()
     os.chdir("/")
     if level == confine.NAMESPACES:
         confine.enter_namespaces(uid, gid)
-    statm = os.open("/proc/self/statm", os.O_RDONLY)
+    statm, pid = os.open("/proc/self/statm", os.O_RDONLY), int(os.readlink("/proc/self"))  # noqa: PTH115
     if level == confine.NAMESPACES:
         confine.build_root(seen)
     else:
@@ -95,7 +95,7 @@ def prepare(config: dict[str, Any]) -> int:
     child.take_fixed_limits()
     pages = int(os.pread(statm, 100, 0).split()[0])
     os.close(statm)
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return pages * os.sysconf("SC_PAGE_SIZE"), pid
 
 
 def _preload(packages: tuple[str, ...], seed: int) -> None:

@@ -57,9 +57,8 @@ def main(fd: int, config: dict[str, Any]) -> None:
             begin, cpu = time.monotonic(), time.process_time()
             outcome = judge.judge(job)
             host.send(vars(outcome))
-            if core.took(time.monotonic() - begin, time.process_time() - cpu + outcome.seconds):
-                for server in servers:
-                    server.stop()
+            started = [server.pid for server in servers if server.pid]
+            core.took(time.monotonic() - begin, time.process_time() - cpu + outcome.seconds, started)
     except messages.Closed:
         return
     finally:

@@ -56,7 +56,13 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._jobs = 0
+        self._pid = 0
         self._preludes: dict[str, int] = {}
+
+    @property
+    def pid(self) -> int:
+        """The process that forks; 0 while there is none."""
+        return self._pid
 
     def start(self) -> None:
         """Start it, unless it runs. Raises SandboxUnavailable with the kernel's answer."""
@@ -78,7 +84,7 @@ class Server:
         if "error" in answer:
             self.stop()
             raise SandboxUnavailable(str(answer["error"]))
-        self._preludes = {}
+        self._pid, self._preludes = answer["pid"], {}
 
     def prelude(self, text: str) -> int:
         """The number of import lines that are run for later children; 0 where they cannot be. Raises ServerLost."""
@@ -134,4 +140,4 @@ class Server:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-            self._process = None
+            self._process, self._pid = None, 0
