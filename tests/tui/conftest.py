@@ -10,8 +10,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from app_kit import make_study
+from textual.pilot import Pilot
 
 from tui.study import Study
+
+# By itself a pilot gives a screen 30 s to take in a key, which a slow, busy machine may need.
+Pilot._wait_for_screen.__defaults__ = (300.0,)
 
 
 @pytest.fixture(autouse=True)
