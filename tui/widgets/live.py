@@ -89,8 +89,10 @@ class LiveView(Vertical):
         )
         shown = (str(one.slot), one.label, one.task_id, str(one.sample))
         lines = plain(("…" if one.start else "") + one.text)
-        self.query_one("#writing", TextView).trail(lines, anew=shown != self._shown)
-        self._shown = shown
+        view = self.query_one("#writing", TextView)
+        if lines != view.lines or shown != self._shown:
+            view.trail(lines, anew=shown != self._shown)
+            self._shown = shown
         self.query_one("#slots", TextLine).show(*self._strip())
 
     def _strip(self) -> list[Piece]:
