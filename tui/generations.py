@@ -42,8 +42,9 @@ def import_generations(options: argparse.Namespace) -> int:
     found = read_generations(path, benchmark.problems, options.kind or "", results)
     data = str(Path(options.data).expanduser().absolute()) if options.data else ""
     job = job_of(found, benchmark, data, origin_of(path, options.kind or "", results))
+    table = _table(options.table)
     with _store() as store, _sandbox([benchmark]) as sandbox:
-        run = _create(store, f"imported: {path.name}", job, f"from {path.name}", table=options.table)
+        run = _create(store, f"imported: {path.name}", job, f"from {path.name}", table=table)
         recorder = Recorder(store, run)
         if not options.no_reference_check:
             check = gate(recorder, benchmark, sandbox, free_cores())
@@ -122,6 +123,17 @@ def spread_line(spread: Spread) -> str:
         f"{spread.model} · {spread.label}: extraction alone moves {spread.worst[1]} ({spread.worst[0]}) to "
         f"{spread.best[1]} ({spread.best[0]}) of {spread.judged}, {spread.points:.2f} points{rest}"
     )
+
+
+def _table(named: str) -> str:
+    """A table that can be read, by a path that holds wherever `match` is called; "" for none."""
+    from literature.table import read_table
+
+    if not named:
+        return ""
+    read_table(named)
+    path = Path(named).expanduser()
+    return str(path.absolute()) if path.is_file() else named
 
 
 @contextmanager

@@ -140,3 +140,20 @@ def test_one_s_own_completion_tasks_are_asked_as_such(tmp_path: Path) -> None:
         data = write(tmp_path / "own.jsonl", *rows)
         options = parse(["run", "--model", "m.gguf", "--benchmark", "custom", "--data", data])
         assert study_from_options(options).grid.template == (template,)
+
+
+def test_a_table_of_an_import_is_read_at_once_and_found_again(
+    tmp_path: Path, go: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that is not there is refused before anything is judged; a relative path holds in another folder."""
+    data = write(tmp_path / "own.jsonl", ROW)
+    samples = write(tmp_path / "s.jsonl", {"task_id": "Own/0", "completion": "    return 2 * x\n"})
+    (tmp_path / "t.csv").write_text("model,value,sources\nunknown,100,a\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    rest = (samples, "--benchmark", "custom", "--data", data, "--no-reference-check", "--table")
+    status, _, said = go("import-generations", *rest, "missing.csv")
+    assert status == 2 and "missing.csv: no such file" in said
+    assert go("import-generations", *rest, "t.csv")[0] == 0
+    monkeypatch.chdir("/")
+    status, (claim, *_), _ = go("match", "--format", "jsonl")
+    assert (status, claim["value"], claim["matching"]) == (0, "100", 1)
