@@ -45,15 +45,24 @@ async def pressed(pilot, app, keys, wanted: str) -> None:
     await settled(pilot, lambda: place(app) == wanted, f"{wanted} after {keys}")
 
 
+async def settle(pilot, app, key: str) -> None:
+    """Press a key and let it lead elsewhere; what leads nowhere is given the time that a slow machine may need."""
+    before = app.screen, app.focused
+    await pilot.press(key)
+    for _ in range(5):
+        if (app.screen, app.focused) != before:
+            break
+        await pilot.pause()
+    await pilot.pause()
+
+
 async def leads(pilot, app, start: str, command: Command) -> str:
     """The screen to which a command's first key leads from a screen; empty for none or a box."""
     await pressed(pilot, app, WAYS_IN[start], start)
-    await pilot.press(command.first_key)
-    await pilot.pause(0.05)
+    await settle(pilot, app, command.first_key)
     end = place(app)
     while not place(app) or isinstance(app.focused, Input):
-        await pilot.press("escape")
-        await pilot.pause(0.02)
+        await settle(pilot, app, "escape")
     return end if end != start else ""
 
 
