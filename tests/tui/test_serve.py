@@ -193,7 +193,7 @@ CHANGING = {
     "grid": {"toggle", "only", "custom", "preset", "file", "start", "queue", "widen"},
     "run": {"pause", "stop", "resume"}, "report": {"write", "answer"},
     "runs": {"study", "import", "resume", "up", "down", "remove"}, "problem": {"again", "copy", "edit"},
-    "import": {"choose", "leave", "hold", "save", "back"},
+    "import": {"choose", "leave", "found", "hold", "save", "back"},
 }  # fmt: skip
 
 
