@@ -24,12 +24,15 @@ _LINES = 16
 _SHORTEST = 1024
 """Shorter rows are left to the exact sums."""
 
-_NEAR = 8.0
-"""How far below the best, in logits over the temperature, tokens are computed one by one."""
+_NEAR, _FAR = 8.0, 12.0
+"""How far below the best, in logits over the temperature, tokens are computed one by one: at first; where that leaves
+the draw open.
+"""
 
-_NEAR_WEIGHT, _BEYOND = np.float32(math.exp(-_NEAR) * 0.9999), math.exp(-_NEAR) * 1.0001
-_FLAT = 0.25
-"""With more than this share of the columns near the best, the exact sums are cheaper."""
+_NEAR_WEIGHT, _FAR_WEIGHT = np.float32(math.exp(-_NEAR) * 0.9999), np.float32(math.exp(-_FAR))
+_BEYOND = math.exp(-_NEAR) * 1.0001
+_MANY = 0.25
+"""More than this share of the columns are not computed token by token: sums over the whole row are cheaper then."""
 
 _SLACK, _ROUGH = 1e-9, 1e-5
 """Room for rounding in sums of float64 and of float32, as a share."""
@@ -46,35 +49,115 @@ def decided(row: Logits, decoding: Decoding, share: float) -> int | None:
     top_k = decoding.top_k if 0 < decoding.top_k < len(row) else 0
     if len(row) < _SHORTEST or (decoding.top_p >= 1.0 and not top_k):
         return None
-    temperature = np.float32(decoding.temperature)
-    tops = _tops(row)
-    column = int(tops.argmax())
-    best = tops[column] / temperature
-    if not math.isfinite(best):
+    columns = _Columns(row, np.float32(decoding.temperature))
+    if not columns.finite:
         return None
-    tops /= temperature
-    tops -= best
-    if temperature < 0.5:  # wide enough for weights that are subnormal in float32, which is slow
-        np.maximum(tops, np.float32(-80), out=tops)
-    weights = np.exp(tops, out=tops)
-    mass = float(np.add.reduce(weights))
-    if not top_k and _best_alone(row[column :: len(tops)], best, temperature, mass, decoding.top_p, share):
-        return column + len(tops) * int(row[column :: len(tops)].argmax())
-    near = (weights >= _NEAR_WEIGHT).nonzero()[0]
-    if len(near) > _FLAT * len(weights):
+    columns.weigh()
+    if not top_k and columns.best_alone(decoding.top_p, share):
+        return columns.best_token()
+    near = columns.between(_NEAR_WEIGHT)
+    if len(near) > _MANY * len(columns.weights):
         return None
-    ids = _ids(near, len(weights), len(row))
-    head = _Head(best - row[ids] / temperature, decoding.top_p, top_k)
-    rest = max(0.0, mass - float(np.add.reduce(weights[near])))
-    found = head.drawn(head.total + rest - _ROUGH * mass, head.total + (rest + _ROUGH * mass) * _LINES, share)
+    ids = columns.ids(near)
+    head = _Head(columns.below(ids), decoding.top_p, top_k)
+    columns.take_out(near)
+    found = head.drawn(*columns.bounds(head.total), share)
     if found is None:
-        total = _total(row, best, temperature)
+        more = columns.between(_FAR_WEIGHT, _NEAR_WEIGHT)
+        if len(more) <= _MANY * len(columns.weights):
+            counted = head.total + _sum_of_weights(columns.below(columns.ids(more)))
+            columns.take_out(more)
+            found = head.drawn(*columns.bounds(counted), share)
+    if found is None:
+        total = columns.total()
         found = head.drawn(total * (1 - _ROUGH), total * (1 + _ROUGH), share)
     return None if found is None else int(ids[found])
 
 
+def _sum_of_weights(below: Logits) -> float:
+    return float(np.add.reduce(np.exp(np.negative(below, out=below), out=below), dtype=np.float64))
+
+
+class _Columns:
+    """A row written in 16 lines (the last may be shorter), its best logit, and what the best of each column weighs."""
+
+    def __init__(self, row: Logits, temperature: np.float32) -> None:
+        self._row, self._temperature = row, temperature
+        self._tops = _tops(row)
+        self._column = int(self._tops.argmax())
+        self._best = self._tops[self._column] / temperature
+        self.finite = math.isfinite(self._best)
+
+    def weigh(self) -> None:
+        """Weights of the columns' bests, and their sum."""
+        tops = self._tops
+        tops /= self._temperature
+        tops -= self._best
+        if self._temperature < 0.5:  # wide enough for weights that are subnormal in float32, which is slow
+            np.maximum(tops, np.float32(-80), out=tops)
+        self.weights = np.exp(tops, out=tops)
+        self._mass = self._rest = float(np.add.reduce(self.weights))
+
+    def between(self, least: np.float32, below: np.float32 | None = None) -> NDArray[np.intp]:
+        """Columns whose best weighs at least `least`, and less than `below`."""
+        heavy = self.weights >= least
+        return (heavy if below is None else heavy & (self.weights < below)).nonzero()[0]
+
+    def ids(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The tokens of some columns, ascending."""
+        ids: NDArray[np.intp] = (_line_starts(len(self.weights)) + chosen).ravel()
+        return ids if len(self.weights) * _LINES == len(self._row) else ids[ids < len(self._row)]
+
+    def below(self, ids: NDArray[np.intp]) -> Logits:
+        """How far tokens, in logits over the temperature, lie below the best: 0 and more."""
+        below: Logits = self._row[ids]
+        below /= self._temperature
+        np.subtract(self._best, below, out=below)
+        return below
+
+    def take_out(self, chosen: NDArray[np.intp]) -> None:
+        """Bound what some columns weigh no more: it is known."""
+        self._rest -= float(np.add.reduce(self.weights[chosen]))
+
+    def bounds(self, counted: float) -> tuple[float, float]:
+        """Bounds on the sum of all weights, `counted` being that of the columns taken out."""
+        slack = _ROUGH * self._mass
+        return counted + self._rest - slack, counted + (self._rest + slack) * _LINES
+
+    def best_alone(self, top_p: float, share: float) -> bool:
+        """True when the draw is the best token, whatever the tokens in other columns than its own weigh.
+
+        Where another token may weigh as much as the best, it is left open.
+        """
+        others = self._mass * (1 + _ROUGH) - 1.0
+        rest = others * _LINES
+        if others >= 1.0 or (top_p * (1.0 + rest) > 1.0 and share * (top_p * (1.0 + rest) + others) >= 1.0):
+            return False
+        column = self._row[self._column :: len(self.weights)]
+        own: list[float] = sorted(np.exp(column / self._temperature - self._best).tolist())
+        second = max(own[-2], others)
+        wanted = top_p * (sum(own) + rest) * (1 + _SLACK)
+        # The nucleus goes past what is wanted by less than its last token, which is the second best or lighter.
+        return second < 1.0 and (wanted <= 1.0 or share * (wanted + second) * (1 + _SLACK) < 1.0)
+
+    def best_token(self) -> int:
+        """The best token, where no other weighs as much."""
+        columns = len(self.weights)
+        return self._column + columns * int(self._row[self._column :: columns].argmax())
+
+    def total(self) -> float:
+        """The sum of all weights, in float32 but for a last few sums."""
+        weights = self._row / self._temperature
+        weights -= self._best
+        np.maximum(weights, np.float32(-80), out=weights)
+        np.exp(weights, out=weights)
+        whole = len(weights) - len(weights) % _LINES
+        lines = np.add.reduce(weights[:whole].reshape(_LINES, -1), axis=0)
+        return float(np.add.reduce(lines, dtype=np.float64) + np.add.reduce(weights[whole:], dtype=np.float64))
+
+
 def _tops(row: Logits) -> Logits:
-    """The best logit of each column; the last line may be shorter. NaN where a column holds one."""
+    """The best logit of each column; NaN where a column holds one."""
     columns = -(-len(row) // _LINES)
     if columns * _LINES == len(row):
         return np.asarray(np.maximum.reduce(row.reshape(_LINES, columns), axis=0))
@@ -85,44 +168,9 @@ def _tops(row: Logits) -> Logits:
     return tops
 
 
-def _ids(chosen: NDArray[np.intp], columns: int, size: int) -> NDArray[np.intp]:
-    """The tokens of some columns, ascending."""
-    ids: NDArray[np.intp] = (_line_starts(columns) + chosen).ravel()
-    return ids if columns * _LINES == size else ids[ids < size]
-
-
 @functools.lru_cache(maxsize=4)
 def _line_starts(columns: int) -> NDArray[np.intp]:
     return np.arange(0, _LINES * columns, columns)[:, None]
-
-
-def _total(row: Logits, best: np.float32, temperature: np.float32) -> float:
-    """The sum of all weights, in float32 but for a last few sums."""
-    weights = row / temperature
-    weights -= best
-    np.maximum(weights, np.float32(-80), out=weights)
-    np.exp(weights, out=weights)
-    whole = len(weights) - len(weights) % _LINES
-    lines = np.add.reduce(weights[:whole].reshape(_LINES, -1), axis=0)
-    return float(np.add.reduce(lines, dtype=np.float64) + np.add.reduce(weights[whole:], dtype=np.float64))
-
-
-def _best_alone(
-    column: Logits, best: np.float32, temperature: np.float32, mass: float, top_p: float, share: float
-) -> bool:
-    """True when the draw is the best token, which is in `column`, whatever the tokens in other columns weigh.
-
-    `mass` is the sum of all columns' bests. Where another token may weigh as much as the best, it is left open.
-    """
-    others = mass * (1 + _ROUGH) - 1.0
-    rest = others * _LINES
-    if others >= 1.0 or (top_p * (1.0 + rest) > 1.0 and share * (top_p * (1.0 + rest) + others) >= 1.0):
-        return False
-    own: list[float] = sorted(np.exp(column / temperature - best).tolist())
-    second = max(own[-2], others)
-    wanted = top_p * (sum(own) + rest) * (1 + _SLACK)
-    # The nucleus goes past what is wanted by less than its last token, which is the second best or lighter.
-    return second < 1.0 and (wanted <= 1.0 or share * (wanted + second) * (1 + _SLACK) < 1.0)
 
 
 class _Head:
@@ -133,10 +181,12 @@ class _Head:
 
     def __init__(self, below: Logits, top_p: float, top_k: int) -> None:
         self._below = below
-        self._sorted = np.sort(below)
-        sums = np.add.accumulate(np.exp(-self._sorted).astype(np.float64))
-        self._sums = sums.data  # faster than the array, one number at a time
-        self.total = float(sums[-1])
+        self._order = below.argsort()
+        self._sorted = below[self._order]
+        weights = np.negative(self._sorted)
+        sums = np.add.accumulate(np.exp(weights, out=weights).astype(np.float64))
+        self._sums = sums.data  # one number at a time is read faster from there
+        self.total = self._sums[-1]
         self._size = int(self._sorted.searchsorted(np.float32(_NEAR), side="right"))
         self._top_p, self._top_k = top_p, top_k
 
@@ -167,5 +217,8 @@ class _Head:
     def _index(self, rank: int) -> int:
         """Where the token of a rank stands; equals are ranked by where they stand."""
         value = self._sorted[rank]
-        equal = (self._below == value).nonzero()[0]
-        return int(equal[rank - self._sorted.searchsorted(value)] if len(equal) > 1 else equal[0])
+        before, after = self._sorted[max(rank - 1, 0)], self._sorted[min(rank + 1, len(self._sorted) - 1)]
+        if (rank and before == value) or (rank + 1 < len(self._sorted) and after == value):
+            equal = (self._below == value).nonzero()[0]
+            return int(equal[rank - self._sorted.searchsorted(value)])
+        return int(self._order[rank])

@@ -96,6 +96,7 @@ def test_the_smallest_width_that_is_nearly_the_fastest_is_tried_first() -> None:
 
 def test_a_shape_in_which_neighbours_show_is_passed_over(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next one is checked and used; the fact says what failed. When all fail the fastest is used, and said so."""
+    monkeypatch.setattr(calibrate, "SECONDS", 1000.0)
     monkeypatch.setattr(calibrate, "decode_speed", lambda decoder, prompt, clock: float(decoder.width))
     monkeypatch.setattr(calibrate, "is_independent", lambda decoder, prompt: decoder.width != 4)
     found = calibrate.calibrate(model, shapes=(Shape(1), Shape(4)))

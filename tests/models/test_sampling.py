@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -168,6 +170,17 @@ def _drawn(row: NDArray[np.float32], decoding: Decoding, share: float) -> int:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.models.sampling.uniform", lambda stream, position: share)
         return choose(row, decoding, 0, 0)
+
+
+def test_rows_in_the_memory_of_a_library_are_drawn_from_alike() -> None:
+    """Logits seen through ctypes, as llama.cpp's are, give the tokens of the same numbers in numpy's own memory."""
+    row = _row(5, 4099, 2.5)
+    row[:8] += np.float32(14)
+    memory = (ctypes.c_float * len(row)).from_buffer_copy(row.tobytes())
+    for decoding in (Decoding(), Decoding(0.8), Decoding(0.8, 0.95, 40), Decoding(1.0, 1.0)):
+        for position in range(20):
+            seen = np.ctypeslib.as_array(memory)
+            assert choose(seen, decoding, 1, position) == choose(row, decoding, 1, position)
 
 
 def test_bounds_decide_nearly_every_draw() -> None:
