@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from engine.benchmarks.reference import ReferenceCheck, reference_check
 from engine.events import ReferenceChecked
@@ -10,16 +10,19 @@ from engine.protocols import Benchmark, Sandbox
 from engine.recorder import Recorder
 
 
-def gate(recorder: Recorder, benchmark: Benchmark, sandbox: Sandbox, jobs: int) -> ReferenceChecked:
+def gate(
+    recorder: Recorder, benchmark: Benchmark, sandbox: Sandbox, jobs: int, tick: Callable[[], None] = lambda: None
+) -> ReferenceChecked:
     """The reference check of a benchmark in this sandbox, stated as an event of the run; kept only when it holds.
 
     It holds when every problem that is not as it should be has a known cause: a flaw that the benchmark names, or a
     library that is not on this machine. Both are stated with the event, and the total stays the benchmark's.
+    What `tick` raises ends it, with nothing kept (`reference_check`).
     """
     key = f"reference:{benchmark.sha256}:{sandbox.identity}"
     found = recorder.store.fact(key)
     if found is None:
-        check = reference_check(benchmark, sandbox, jobs)
+        check = reference_check(benchmark, sandbox, jobs, tick)
         found = stated(benchmark.name, check)
         if check.holds:
             recorder.store.put_fact(key, found)

@@ -83,7 +83,10 @@ class Runner:
         """
         sandbox = self._parts.sandbox()
         try:
-            self._start(sandbox)
+            try:
+                self._start(sandbox)
+            except Stopped:
+                return "stopped"
             self._pool = JudgePool(sandbox, self._recorder.outcome, free_cores())
             self._control.housekeeping = self._housekeeping
             try:
@@ -148,7 +151,7 @@ class Runner:
 
     def _gate(self, benchmark: Benchmark, sandbox: Sandbox) -> None:
         """All correct bodies pass and all buggy ones fail, or no score of this benchmark can be trusted."""
-        found = gate(self._recorder, benchmark, sandbox, free_cores())
+        found = gate(self._recorder, benchmark, sandbox, free_cores(), self._control.check)
         self._recorder.flush()
         if found.wrong:
             raise BenchmarkError(

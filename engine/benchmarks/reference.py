@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from engine.benchmarks.languages import language_of
@@ -11,6 +11,7 @@ from engine.cut import harness_cut, stop_cut
 from engine.errors import SandboxUnavailable
 from engine.protocols import Benchmark, Outcome, Problem, Sandbox
 
+_LOOK_S = 0.2
 Found = tuple[tuple[str, str], ...]
 """Task ids, each with what was found of it."""
 
@@ -38,16 +39,26 @@ class ReferenceCheck:
         return not self.wrong
 
 
-def reference_check(benchmark: Benchmark, sandbox: Sandbox, workers: int = 2) -> ReferenceCheck:
+def reference_check(
+    benchmark: Benchmark, sandbox: Sandbox, workers: int = 2, tick: Callable[[], None] = lambda: None
+) -> ReferenceCheck:
     """Judge both reference programs of every problem, `workers` at a time.
 
-    `SandboxUnavailable` when no program at all could be judged, which says nothing about the benchmark.
+    `tick` is called several times a second meanwhile; what it raises ends the check, and programs that have not begun
+    are let go. `SandboxUnavailable` when no program at all could be judged, which says nothing about the benchmark.
     """
     problems = benchmark.problems
     with ThreadPoolExecutor(workers) as pool:
 
         def judged(pairs: Iterable[tuple[Problem, str]]) -> list[Outcome]:
-            return list(pool.map(lambda pair: _judge(benchmark, sandbox, *pair), pairs))
+            asked = [pool.submit(_judge, benchmark, sandbox, *pair) for pair in pairs]
+            try:
+                while wait(asked, _LOOK_S).not_done:
+                    tick()
+            finally:
+                for one in asked:
+                    one.cancel()
+            return [one.result() for one in asked]
 
         outcomes = judged((problem, body) for problem in problems for body in (problem.canonical, problem.buggy))
         canonical, buggy = outcomes[::2], outcomes[1::2]

@@ -159,6 +159,28 @@ def test_a_failed_reference_check_stops_the_run_and_says_which(store: Store, fak
     assert [text.split()[0] for text in check.wrong] == ["P/3"]
 
 
+def test_a_stop_is_heard_during_the_reference_check(store: Store, fakes: Any) -> None:
+    """A check that takes minutes, as of compiled languages, does not hold up a stop: nothing of it is kept, no program
+    is begun any more, and the next life of the run checks again."""
+    life = fakes.Life(store)
+    seen: list[Any] = []
+
+    class Slow(type(life.sandbox)):  # type: ignore[misc]
+        def run(self, program: Any, limits: Any) -> Any:
+            seen.append(program)
+            if len(seen) == 1:
+                store.wish(life.run, "stop")
+            time.sleep(0.3)
+            return super().run(program, limits)
+
+    quick, life.sandbox = life.sandbox, Slow()
+    assert life.go() == "stopped"
+    assert len(seen) < 12
+    assert not [e for e in life.events if isinstance(e, ReferenceChecked)]
+    life.sandbox = quick
+    assert life.go() == "finished"
+
+
 def test_unavailable_is_no_failure_and_is_tried_again(store: Store, fakes: Any) -> None:
     """A broken sandbox leaves the score open; a later life of the run judges what is missing."""
     life = fakes.Life(store, Grid(benchmark=("fake-python",), extraction=("raw",), max_length=(200,)))
