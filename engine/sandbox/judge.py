@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import select
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -48,6 +50,7 @@ def main(fd: int, config: dict[str, Any]) -> None:
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=_with_the_host, args=(fd, end), daemon=True).start()
     try:
         host.send({"ready": True})
         judge = Judge(lean, full, tuple(config["packages"]), sealed=config["level"] == SEALED)
@@ -65,6 +68,14 @@ def main(fd: int, config: dict[str, Any]) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         for server in servers:
             server.stop()
+
+
+def _with_the_host(fd: int, end: Callable[[int, FrameType | None], None]) -> None:
+    """End this process when its host is gone, even while a program that takes its time is being judged."""
+    watch = select.poll()
+    watch.register(fd, 0)  # a hang-up is told of always, what arrives is the main thread's
+    watch.poll()
+    end(0, None)
 
 
 class Judge:

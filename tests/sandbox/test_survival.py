@@ -175,12 +175,12 @@ def test_closing_ends_what_runs() -> None:
 
 
 def test_nothing_outlives_the_program_that_opened_the_sandbox() -> None:
-    """A host that is killed in the middle of a program leaves no helper behind once that program's time is up."""
+    """A host that is killed in the middle of a program leaves no helper behind, however long that program may take."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from engine.sandbox import open_sandbox\nfrom engine.protocols import Limits, Program\n"
         "s = open_sandbox(jobs=1)\nprint('open', flush=True)\n"
-        "s.run(Program('', 'import time\\ndef f():\\n    time.sleep(3000)', 'f()', 'f'), Limits(wall_s=10.0))\n"
+        "s.run(Program('', 'import time\\ndef f():\\n    time.sleep(3000)', 'f()', 'f'), Limits(wall_s=3000.0))\n"
     )
     fresh(jobs=1).close()
     root = str(Path(__file__).resolve().parents[2])
