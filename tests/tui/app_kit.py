@@ -25,6 +25,7 @@ from engine.events import (
 )
 from engine.live import SlotText
 from engine.settings import Configuration, Decoding, Grid
+from tui.app import ScoretraceApp
 from tui.session import Preflight, Status
 from tui.study import ModelChoice, Study, dumps
 
@@ -264,3 +265,10 @@ async def typed(pilot: Pilot[int], text: str) -> None:
     line.value = text[:-1]
     line.cursor_position = len(line.value)
     await pilot.press(character_to_key(text[-1]))
+
+
+def running(passes=(48, 47, 20), last=60, study=None, events=None):
+    """App and session of a run that is under way."""
+    study = study or make_study()
+    session = FakeSession(events if events is not None else script(study, passes, last=last), study)
+    return ScoretraceApp(session, study, autostart=True), session
