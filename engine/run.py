@@ -83,10 +83,7 @@ class Runner:
         """
         sandbox = self._parts.sandbox()
         try:
-            try:
-                self._start(sandbox)
-            except Stopped:
-                return "stopped"
+            self._start(sandbox)
             self._pool = JudgePool(sandbox, self._recorder.outcome, free_cores())
             self._control.housekeeping = self._housekeeping
             try:
@@ -96,10 +93,12 @@ class Runner:
                 self._audit(sandbox)
             except Stopped:
                 self._judged(self._pool.drain())
-                return "stopped"
+                raise
             finally:
                 self._control.housekeeping = lambda: None
                 self._pool.close()
+        except Stopped:
+            return "stopped"
         finally:
             sandbox.close()
             self._recorder.flush()

@@ -36,10 +36,10 @@ def remember_columns(headers: Sequence[str], roles: Mapping[str, str]) -> None:
 
     A data folder that cannot be written forgets it, which is no reason to stop.
     """
-    wanted = sorted(headers)
-    others = [entry for entry in _entries() if entry["headers"] != wanted]
+    wanted, entries = sorted(headers), _entries()
+    others = [entry for entry in entries if entry["headers"] != wanted]
     own = [{"headers": wanted, "roles": dict(roles)}] if roles else []
-    if not own and len(others) == len(_entries()):
+    if not own and others == entries:
         return
     try:
         remembered_path().parent.mkdir(parents=True, exist_ok=True)

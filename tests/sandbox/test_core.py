@@ -70,9 +70,11 @@ def test_judges_share_no_core_and_need_none(machine: dict[str, object]) -> None:
 
 
 def test_a_core_that_is_gone_holds_nobody(machine: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A core that the kernel refuses is done without."""
+    """A core that the kernel refuses is done without, and not asked for again."""
+    asked: list[set[int]] = []
 
     def refuse(pid: int, cores: set[int]) -> None:
+        asked.append(cores)
         raise OSError(22, "no such core")
 
     monkeypatch.setattr(os, "sched_setaffinity", refuse)
@@ -80,6 +82,7 @@ def test_a_core_that_is_gone_holds_nobody(machine: dict[str, object], monkeypatc
     for _ in range(3):
         held.took(1.0, 0.1, [])
         pass_by(machine, 2.0, _2=0.9)
+    assert asked == [{1}]
 
 
 def test_idle_times_are_those_of_the_cores_asked_for() -> None:
