@@ -16,6 +16,10 @@ STOPS = ("end", "limit", "cut", "no room")
 prompt.
 """
 
+SPLIT = "split"
+"""The mode (`Outcome.mode`) in which plain data is compared outside of the program's process, and nothing else counts.
+"""
+
 OUTCOMES = (
     "passed", "failed", "exception", "syntax error", "timeout", "memory", "crash", "exited early",
     "answer not data", "refused", "no room", "unavailable",

@@ -16,7 +16,7 @@ from functools import lru_cache
 from literature.arithmetic import stated_samples
 from literature.classify import CLOSE, EXACT, MATCHING, NOISE, ROUNDING
 from literature.granularity import rounded_span
-from literature.records import Measurement, ReportedScore
+from literature.records import Measurement, ReportedScore, configurations_text
 from literature.rerun import NO_REPEATS, Repeats, rerun_of
 from literature.values import Printed, printed
 
@@ -67,7 +67,7 @@ class Chance:
     def sentence(self) -> str:
         """For people."""
         tail = "; a match carries little information" if self.little else ""
-        rule = f"({self.rule}, {self.settings} configuration{'' if self.settings == 1 else 's'})"
+        rule = f"({self.rule}, {configurations_text(self.settings)})"
         if self.local is None:
             return (
                 "only one score is measured, so there is no span to compare with: an unrelated number in 0..100 "

@@ -22,7 +22,14 @@ from literature.classify import (
     match,
 )
 from literature.leads import Lead, leads
-from literature.records import Measurement, ReportedScore, same_benchmark, states_variant, task_family
+from literature.records import (
+    Measurement,
+    ReportedScore,
+    configurations_text,
+    same_benchmark,
+    states_variant,
+    task_family,
+)
 from literature.rerun import ASSUMED, Repeats
 from literature.siblings import siblings
 
@@ -206,14 +213,14 @@ def _claim(
     if matching:
         kind = IDENTIFIED if identified else NOT_IDENTIFIED
         counted = ", ".join(f"{count} {_labelled(matches, name)}" for name, count in matching.items())
-        settings = f"{sum(matching.values())} of {_counted(measured)} ({counted})"
+        settings = f"{sum(matching.values())} of {configurations_text(measured)} ({counted})"
         tail = f"; {undecided} more {'is' if undecided == 1 else 'are'} undecided" if undecided else ""
         worth = f"; {chance.sentence}" if chance else ""
         which = "the settings are identified" if kind == IDENTIFIED else "which settings it came from is not identified"
         return kind, f"consistent with {settings}{tail}; {which}{worth}"
     if undecided:
         counted = ", ".join(f"{tally[kind]} {kind}" for kind in (OUT, OPEN, INCONCLUSIVE) if tally[kind])
-        return CLAIM_OPEN, f"no match among {_counted(measured)} yet ({counted})"
+        return CLAIM_OPEN, f"no match among {configurations_text(measured)} yet ({counted})"
     rest = ", ".join(unsearched)
     every = "the one configuration is" if measured == 1 else f"all {measured} configurations are"
     leaning = sum(found.leaning for found in matches)
@@ -228,10 +235,6 @@ def _labelled(matches: Sequence[Match], kind: str) -> str:
     if assumed == len(bases):
         return "within ASSUMED noise"
     return f"{kind}, {assumed} of these ASSUMED" if assumed else kind
-
-
-def _counted(configurations: int) -> str:
-    return f"{configurations} configuration{'' if configurations == 1 else 's'}"
 
 
 def _unsearched(measurements: Iterable[Measurement]) -> tuple[str, ...]:
@@ -274,7 +277,7 @@ def _printing(
     kind = min((hit.kind for _, hit in strong), key=KINDS.index)
     chance = chance_match(score, others, kind, repeats=context.repeats)
     where = f"{model} on {benchmark}" if benchmark else model
-    counted = f"{len(strong)} of {_counted(len(others))} ({kind})"
+    counted = f"{len(strong)} of {configurations_text(len(others))} ({kind})"
     worth = f"; {chance.sentence}" if chance else ""
     yield Misattribution(
         model, kind, tuple(one.id for one, _ in strong), chance,

@@ -120,6 +120,11 @@ def plain_benchmark(name: str) -> str:
     return "-".join(words)
 
 
+def configurations_text(count: int) -> str:
+    """`1 configuration`, `3 configurations`."""
+    return f"{count} configuration{'' if count == 1 else 's'}"
+
+
 def same_benchmark(reported: str, measured: str) -> bool:
     """True when a reported benchmark name can mean the measured task: equal, blank, or its family.
 

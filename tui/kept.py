@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from engine.events import Generated, Judged
-
-SPLIT = "split"
-"""The mode in which plain data is compared outside of the program's process and nothing else counts."""
+from engine.protocols import SPLIT
 
 Place = tuple[str, str, int]
 """(configuration id, task id, sample)."""

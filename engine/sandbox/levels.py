@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.environment import free_cores
 from engine.errors import SandboxUnavailable
-from engine.protocols import Sandbox
+from engine.protocols import SPLIT, Sandbox
 from engine.sandbox import compiled, kernel
 from engine.sandbox.confine import LANDLOCK, LEVELS, LIMITS, NAMESPACES, SEALED
 from engine.sandbox.core import cores
@@ -138,7 +138,7 @@ def identity(level: str, seed: int, languages: Sequence[str] = (PYTHON,)) -> str
     python = [platform.python_implementation(), platform.python_version(), platform.machine()]
     told: dict[str, Any] = {"protocol": PROTOCOL, "python": python, "level": level}
     if PYTHON in languages:
-        told |= {"packages": {name: _version(name) for name in PACKAGES}, "mode": "split", "seed": seed}
+        told |= {"packages": {name: _version(name) for name in PACKAGES}, "mode": SPLIT, "seed": seed}
     others = {name: compiled.version(name) for name in sorted(languages) if name != PYTHON}
     if others:
         told |= {"toolchains": others, "mode": told.get("mode", compiled.MODE)}

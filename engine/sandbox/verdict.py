@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from engine.protocols import Outcome
+from engine.protocols import SPLIT, Outcome
 from engine.sandbox import messages
 from engine.sandbox.plan import GOT, TEST_NAME, WANTED, Assertion, TestPlan
 from engine.sandbox.remote import Remote, RemoteIterator, handle_of
 from engine.sandbox.session import Ended, NeedsCandidate, Session, outcome_of
 
-SPLIT, SAME = "split", "same interpreter"
+SAME = "same interpreter"
 REPLY_HELPERS, OBJECTS = "split, helpers from the reply", "split, with objects of the reply"
 """How tests were run; `split` alone means that plain data was compared here and nothing else counted."""
 

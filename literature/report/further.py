@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from literature.records import configurations_text
 from literature.report.checklist import NO, NO_EVIDENCE, TOLD, YES, Answer, Item, stated
 from literature.report.evidence import MEASURED, UNKNOWN, USER, Fact, ReportInput, fact
 
@@ -73,7 +74,7 @@ def _seeds(given: ReportInput) -> Iterable[Answer]:
         key = (axes.get("decoding", ""), axes.get("samples", ""), axes.get("seed", ""), c.measurement.greedy)
         groups[key] = groups.get(key, 0) + 1
     for (decoding, samples, seed, greedy), count in groups.items():
-        of = f"{count} configuration{'' if count == 1 else 's'}"
+        of = configurations_text(count)
         told = f"seed {seed}, {samples} samples per problem, each with a random stream of its own; {of}"
         value = f"none needed, nothing is drawn; {of}" if greedy else told if seed else ""
         yield _answer(decoding, fact("seed", value, MEASURED, given.run.started, "the run states no seed"))
