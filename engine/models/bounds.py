@@ -181,8 +181,8 @@ class _Head:
 
     def __init__(self, below: Logits, top_p: float, top_k: int) -> None:
         self._below = below
-        self._order = below.argsort()
-        self._sorted = below[self._order]
+        self._sorted = below.copy()
+        self._sorted.sort()
         weights = np.negative(self._sorted)
         sums = np.add.accumulate(np.exp(weights, out=weights).astype(np.float64))
         self._sums = sums.data  # one number at a time is read faster from there
@@ -217,8 +217,5 @@ class _Head:
     def _index(self, rank: int) -> int:
         """Where the token of a rank stands; equals are ranked by where they stand."""
         value = self._sorted[rank]
-        before, after = self._sorted[max(rank - 1, 0)], self._sorted[min(rank + 1, len(self._sorted) - 1)]
-        if (rank and before == value) or (rank + 1 < len(self._sorted) and after == value):
-            equal = (self._below == value).nonzero()[0]
-            return int(equal[rank - self._sorted.searchsorted(value)])
-        return int(self._order[rank])
+        equal = (self._below == value).nonzero()[0]
+        return int(equal[rank - self._sorted.searchsorted(value)] if len(equal) > 1 else equal[0])
