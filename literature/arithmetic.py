@@ -43,8 +43,15 @@ def stated_samples(reported: ReportedScore) -> int | None:
 
 
 def stated_problems(reported: ReportedScore) -> int | None:
-    """Number of problems that the source states; None where it does not say."""
-    return whole(reported.stated.get("problems", ""))
+    """Number of problems that the source states; None where it does not say.
+
+    A count printed beside the score, 78/164, says it where the samples are stated too.
+    """
+    said = whole(reported.stated.get("problems", ""))
+    total, samples = whole(reported.stated.get("count", "").rpartition("/")[2]), stated_samples(reported)
+    if said is None and total and samples and total % samples == 0:
+        return total // samples
+    return said
 
 
 def whole(text: str) -> int | None:

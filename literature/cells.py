@@ -1,4 +1,4 @@
-"""One cell of a table of reported scores: `42.1 [21], 44.9 [16,22]`, `31.8±1.2`, `47.5%`, `-`."""
+"""One cell of a table of reported scores: `42.1 [21], 44.9 [16,22]`, `31.8±1.2`, `47.5%`, `47.6 (78/164)`, `-`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from decimal import Decimal
 from fractions import Fraction
 
 from literature.errors import ScoreTextError
+from literature.granularity import count_span, percent_text, rounded_span
 from literature.values import FRACTION_DECIMALS, Printed, clean, printed
 
 LONGEST = 4096
 _EMPTY = frozenset({"", "-", "--", "---", "n/a", "na", "n.a.", "none", "nan", "null", "?", "x", "tbd", "/"})
 _DIGITS = r"(?:\d{1,12}(?:[.,]\d{1,40}|\.(?!\d))?|\.\d{1,40})(?:e[+-]?\d{1,2})?"
+_BRACKETS = r"(?:\[[^\[\]]*\]\s*)*"
 _ITEM = re.compile(
     rf"[*†‡§¶#]*\s*(?P<number>[+-]?{_DIGITS})\s*(?P<percent>%?)\s*[*†‡§¶#]*\s*"
     rf"(?:\(?\s*(?:±|\+/-|\+-)\s*(?P<uncertainty>{_DIGITS})\s*%?\s*\)?)?\s*[*†‡§¶#]*\s*"
-    r"(?P<sources>(?:\[[^\[\]]*\]\s*)*)",
+    rf"(?P<sources>{_BRACKETS})"
+    rf"(?:\(\s*(?P<passed>\d{{1,6}})\s*(?:/|of)\s*(?P<total>\d{{1,6}})\s*\)\s*[*†‡§¶#]*\s*(?P<more>{_BRACKETS}))?",
     re.IGNORECASE,
 )
+_COUNT_FIRST = re.compile(r"(?<![\d.,])(\d{1,6}\s*(?:/|of)\s*\d{1,6})\s*\(\s*(\.?\d[^()/]*?)\s*\)")
 _SEPARATOR = re.compile(r"\s*(?:[,;/|]|\band\b)\s*|\s+")
 _RANGE = re.compile(r"(\d{1,4})\s*-\s*(\d{1,4})")
 _BARE_COMMA = re.compile(r"\d,\d")
@@ -30,13 +34,22 @@ _ABOUT = re.compile(r"\\?(?:[~≈≃∼<>≤≥]|sim\b|approx\b)\s*\d")
 
 @dataclass(frozen=True)
 class CellScore:
-    """One number of a cell: digits with a decimal point, the written form, whether it has `%`, its ± and sources."""
+    """One number of a cell: digits with a decimal point, the written form, whether it has `%`, its ± and sources.
+
+    `count` is (passed, of how many) where the cell prints them beside the number.
+    """
 
     text: str
     written: str
     percent: bool = False
     uncertainty: str = ""
     sources: tuple[str, ...] = ()
+    count: tuple[int, int] | None = None
+
+    @property
+    def stated(self) -> dict[str, str]:
+        """What the cell states beside its number: `count`, as `78/164`; nothing in most cells."""
+        return {} if self.count is None else {"count": f"{self.count[0]}/{self.count[1]}"}
 
 
 def is_empty(text: str) -> bool:
@@ -65,6 +78,7 @@ def parse_cell(text: str, mark: str = ".") -> list[CellScore]:
     if is_empty(plain):
         return []
     _refuse_no_print(plain)
+    plain = _COUNT_FIRST.sub(r"\2 (\1)", plain)
     found: list[CellScore] = []
     position = 0
     while position < len(plain):
@@ -74,13 +88,13 @@ def parse_cell(text: str, mark: str = ".") -> list[CellScore]:
         number = match["number"]
         _refuse_comma(number, match["uncertainty"] or "", mark)
         uncertainty = (match["uncertainty"] or "").replace(",", ".")
-        sources = tuple(
-            source for part in re.findall(r"\[([^\[\]]*)\]", match["sources"]) for source in split_marks(part)
-        )
+        brackets = re.findall(r"\[([^\[\]]*)\]", match["sources"] + (match["more"] or ""))
+        sources = tuple(source for part in brackets for source in split_marks(part))
         written = number + match["percent"]
         digits = number.replace(",", ".")
         digits = "0" + digits if digits.startswith(".") else digits
-        found.append(CellScore(digits, written, bool(match["percent"]), uncertainty, sources))
+        count = (int(match["passed"]), int(match["total"])) if match["total"] else None
+        found.append(CellScore(digits, written, bool(match["percent"]), uncertainty, sources, count))
         position = match.end()
         if position == len(plain):
             break
@@ -95,7 +109,8 @@ def _refuse_no_print(plain: str) -> None:
     """Refuse a count such as 78/164, which is not the percentage 78, and a number that is only said to be about so."""
     if "/" in plain and (count := _COUNT.fullmatch(plain)):
         raise ScoreTextError(
-            f"{plain!r} is a count or two scores: write what the source prints in percent, or {count[1]}, {count[2]}"
+            f"{plain!r} is a count or two scores: write what the source prints in percent, with the count behind it in "
+            f"brackets or without, or {count[1]}, {count[2]}"
         )
     if not plain[0].isdigit() and _ABOUT.match(plain):
         raise ScoreTextError(f"{_shown(plain)} is no printed score: it is a bound or an approximation")
@@ -138,7 +153,8 @@ def percentages(cells: Sequence[CellScore], unit: str = "") -> list[Printed | Sc
     """The exact percentage of each number of one column, or why it has none.
 
     Percent and fractions of one may be mixed: a bare number up to 1 is a fraction when it has two decimals more than
-    the column's percentages, a percentage when it has no more decimals than they, and is refused in between.
+    the column's percentages, a percentage when it has no more decimals than they, and is refused in between. So is
+    a number that the count beside it does not print as, rounded or cut off.
     """
     bare = [(cell, Decimal(cell.text)) for cell in cells]
     sure = [_decimals(value) for cell, value in bare if cell.percent or value > 1]
@@ -147,10 +163,26 @@ def percentages(cells: Sequence[CellScore], unit: str = "") -> list[Printed | Sc
     for cell, value in bare:
         try:
             reading = "percent" if cell.percent or value > 1 or value < 0 else unit or _small_unit(value, sure, small)
-            found.append(printed(cell.text, reading))
+            number = printed(cell.text, reading)
+            _refuse_other_count(cell, number)
+            found.append(number)
         except ScoreTextError as error:
             found.append(error)
     return found
+
+
+def _refuse_other_count(cell: CellScore, number: Printed) -> None:
+    if cell.count is None:
+        return
+    passed, total = cell.count
+    if passed > total or not total:
+        raise ScoreTextError(f"'{cell.written} ({passed}/{total})': {passed} of {total} cannot be")
+    spans = rounded_span(number, total), count_span(number, total, "truncate")
+    if not any(low <= passed <= high for low, high in spans):
+        raise ScoreTextError(
+            f"'{cell.written} ({passed}/{total})' contradicts itself: {passed}/{total} is "
+            f"{percent_text(passed, total, max(2, number.decimals + 1))} %, which does not print as {number.text}"
+        )
 
 
 def _decimals(value: Decimal) -> int:

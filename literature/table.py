@@ -291,7 +291,8 @@ def _record(
             axis: text
             for axis, index in columns.stated.items()
             if index < len(row) and (text := _stated_text(axis, row[index].text))
-        },
+        }
+        | score.stated,
         uncertainty=in_percent(score.uncertainty, score.written, number) or _role(row, columns, "uncertainty"),
         printed=_role(row, columns, "printed") or _own_form(score.written, number.text),
     )

@@ -167,7 +167,7 @@ def read_score(
     written = cells[0].written
     return ReportedScore(
         model.strip(), benchmark.strip(), metric.strip() or DEFAULT_METRIC, number.text,
-        cells[0].sources or split_sources(sources), place=place, stated=read_states(states),
+        cells[0].sources or split_sources(sources), place=place, stated=read_states(states) | cells[0].stated,
         uncertainty=cells[0].uncertainty,
         printed="" if written.removesuffix("%") == number.text.removesuffix("%") else written,
     )  # fmt: skip

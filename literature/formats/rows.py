@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from literature.cells import in_percent, parse_cell, percentages
+from literature.cells import CellScore, in_percent, parse_cell, percentages
 from literature.errors import ScoreTextError
 from literature.formats.grid import Records
 from literature.records import ReportedScore
@@ -62,20 +62,21 @@ def to_records(entries: Iterable[Entry | Skipped]) -> Records:
             except (ScoreTextError, ValueError) as error:
                 reason = str(error) if isinstance(error, ScoreTextError) else "not one number"
                 unread.append((entry.place, entry.text[:200], reason))
-        for (index, entry, _), number in zip(kept, percentages([cell for *_, cell in kept], unit), strict=True):
+        for (index, entry, cell), number in zip(kept, percentages([cell for *_, cell in kept], unit), strict=True):
             if isinstance(number, Printed):
-                scores.append((index, _record(entry, number)))
+                scores.append((index, _record(entry, cell, number)))
             else:
                 unread.append((entry.place, entry.text[:200], str(number)))
     in_order = sorted(scores, key=lambda item: item[0])
     return Records(tuple(score for _, score in in_order), tuple(unread))
 
 
-def _record(entry: Entry, number: Printed) -> ReportedScore:
-    own = entry.text.removesuffix("%").strip()
-    form = (entry.text if own != number.text.removesuffix("%") else "") if entry.printed is None else entry.printed
+def _record(entry: Entry, cell: CellScore, number: Printed) -> ReportedScore:
+    text = cell.written if cell.count else entry.text
+    own = text.removesuffix("%").strip()
+    form = (text if own != number.text.removesuffix("%") else "") if entry.printed is None else entry.printed
     return ReportedScore(
         entry.model, entry.benchmark, entry.metric, number.text, entry.sources, entry.introduced_by, entry.place,
-        {axis: value for axis, value in entry.stated.items() if value},
-        in_percent(entry.uncertainty, entry.text, number), form,
+        {axis: value for axis, value in entry.stated.items() if value} | cell.stated,
+        in_percent(entry.uncertainty, text, number), form,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
+from literature.arithmetic import misfit, stated_problems
 from literature.errors import TableError
 from literature.records import ReportedScore
 from literature.table import Table, read_table, write_table
@@ -33,6 +34,68 @@ def test_a_count_or_an_approximation_is_no_percentage(tmp_path: Path, text: str)
     found = read(tmp_path, "t.csv", f"model,value\nA,{text}\nB,42.1\n")
     assert rows(found) == [("B", "", "42.1")]
     assert [item.place.rpartition("t.csv")[2] for item in found.unread] == [":2:2"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "count", "sources"),
+    [
+        ("47.6 (78/164)", "47.6", "78/164", ()),
+        ("47.6% (78 of 164)", "47.6", "78/164", ()),
+        ("78/164 (47.6%)", "47.6", "78/164", ()),
+        ("47.5 (78/164)", "47.5", "78/164", ()),
+        ("0.476 (78/164) [16,22]", "47.6", "78/164", ("16", "22")),
+        ("48.9±1.2 [27] (1603/3280)†", "48.9", "1603/3280", ("27",)),
+    ],
+)
+def test_a_count_beside_its_score_is_kept(
+    tmp_path: Path, cell: str, value: str, count: str, sources: tuple[str, ...]
+) -> None:
+    """A score with its count in brackets, or the other way round, is the score; the count is what the source states."""
+    (score,) = read(tmp_path, "t.csv", f'model,value\nA,"{cell}"\n').scores
+    assert (score.value, score.stated, score.sources) == (value, {"count": count}, sources)
+    write_table([score], tmp_path / "again.json")
+    (again,) = read_table(tmp_path / "again.json").scores
+    assert (again.value, again.stated) == (value, {"count": count})
+
+
+def test_a_count_beside_a_score_in_a_json_table(tmp_path: Path) -> None:
+    """A structured file is read as a table is: the count is kept, and none of it is taken for the source's own form."""
+    (score,) = read(tmp_path, "t.json", json.dumps([{"model": "A", "value": "78/164 (47.6%)"}])).scores
+    assert (score.value, score.stated, score.printed) == ("47.6", {"count": "78/164"}, "")
+
+
+def test_several_scores_with_counts_stand_in_one_cell(tmp_path: Path) -> None:
+    """Only the number that a count stands behind has it; a decimal comma and a slash between scores stay readable."""
+    found = read(tmp_path, "t.csv", 'model;value\nA;"78/164 (47,6) [21]; 44,9 [16] / 50,0 (82/164)"\n').scores
+    assert [(score.value, score.stated.get("count", "")) for score in found] == [
+        ("47.6", "78/164"), ("44.9", ""), ("50.0", "82/164"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cell", "reason"),
+    [
+        ("47.6 (79/164)", "79/164 is 48.17 %, which does not print as 47.6"),
+        ("79/164 (47.6%)", "79/164 is 48.17 %, which does not print as 47.6"),
+        ("47.6 (165/164)", "165 of 164 cannot be"),
+        ("47.6 (0/0)", "0 of 0 cannot be"),
+    ],
+)
+def test_a_count_that_contradicts_its_score_is_named(tmp_path: Path, cell: str, reason: str) -> None:
+    """Which of the two is right cannot be told: the cell is refused with its place, the other rows are read."""
+    found = read(tmp_path, "t.csv", f"model,value\nA,{cell}\nB,42.1\n")
+    assert rows(found) == [("B", "", "42.1")]
+    ((place, _, said),) = found.unread
+    assert place.endswith("t.csv:2:2") and reason in said
+
+
+def test_a_count_says_the_number_of_problems_where_the_samples_are_stated(tmp_path: Path) -> None:
+    """77.3 is no count of 164 but 126 of 163, which the cell says; without stated samples N stays unknown."""
+    stated, unstated = read(tmp_path, "t.csv", "model,value,samples\nA,77.3 (126/163),1\nB,77.3 (126/163),\n").scores
+    assert stated_problems(stated) == 163 and misfit(stated, 164) == ""
+    assert stated_problems(unstated) is None
+    (bare,) = read(tmp_path, "u.csv", "model,value,samples\nA,77.3,1\n").scores
+    assert "no count of 164 prints as 77.3" in misfit(bare, 164)
 
 
 def test_two_scores_may_stand_beside_a_slash(tmp_path: Path) -> None:

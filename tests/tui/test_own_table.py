@@ -135,6 +135,7 @@ def test_values_keep_their_text():
     found = read_score("m", "b", "", "0.475", "", "")
     assert (found.value, found.printed) == ("47.5", "0.475")
     assert read_score("m", "b", "", "28 [16,22]", "", "").sources == ("16", "22")
+    assert read_score("m", "b", "", "47.6 (78/164)", "", "n=1").stated == {"samples": "1", "count": "78/164"}
 
 
 def test_a_study_s_tables_are_its_own():
