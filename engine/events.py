@@ -135,6 +135,22 @@ class ConfigurationStopped:
 
 
 @dataclass(frozen=True)
+class Repeated:
+    """`programs` distinct programs were executed again under the seeds 1..`seeds`, at the level of the run's outcomes.
+
+    `flaky` has an entry for each whose kind of outcome is not the same under all seeds that gave one: `kinds` by seed,
+    "0" being the run's own, and its `samples` as [configuration id, task id, sample]. `unavailable` counts executions
+    that gave none, `skipped` samples by why they were not repeated. A later one holds for the whole run.
+    """
+
+    seeds: int
+    programs: int
+    flaky: list[dict[str, Any]] = field(default_factory=list)
+    unavailable: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Noted:
     """Something a user should know that is no failure (`level` is `info` or `warning`)."""
 
@@ -160,6 +176,7 @@ Event = (
     | ConfigurationFinished
     | ConfigurationFailed
     | ConfigurationStopped
+    | Repeated
     | Noted
     | StateChanged
 )
@@ -168,7 +185,7 @@ _KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         Started, ReferenceChecked, ModelLoaded, PassStarted, Generated, Judged, ConfigurationFinished,
-        ConfigurationFailed, ConfigurationStopped, Noted, StateChanged,
+        ConfigurationFailed, ConfigurationStopped, Repeated, Noted, StateChanged,
     )
 }  # fmt: skip
 

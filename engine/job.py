@@ -19,7 +19,8 @@ class Job:
     `threads` 0 the free cores; `level` "" the best sandbox level there is;
     `origin` says where an imported run's replies are from (`file`, its `sha256`, `kind`, `results`) and which `run` of
     the same store a re-scored one read; empty for a run of models. `audit` is how many samples are to be recomputed
-    alone once all is judged (`engine.audit`). `stop` is the rule by which configurations are asked no further
+    alone once all is judged (`engine.audit`), `repeats` how many other seeds programs are then executed again under
+    (`engine.repeating`). `stop` is the rule by which configurations are asked no further
     (`engine.stopping`; empty: none is stopped), `targets` the counts that it compares with, by configuration id;
     `order` holds task ids by benchmark, likely passes first, for those of them that want an order.
     """
@@ -32,6 +33,7 @@ class Job:
     threads: int = 0
     level: str = ""
     audit: int = 0
+    repeats: int = 0
     origin: Mapping[str, str] = field(default_factory=dict)
     stop: str = ""
     targets: Mapping[str, Target] = field(default_factory=dict)
@@ -48,6 +50,7 @@ class Job:
             "threads": self.threads,
             "level": self.level,
             "audit": self.audit,
+            "repeats": self.repeats,
             "origin": dict(self.origin),
             "stop": self.stop,
             "order": {benchmark: list(task_ids) for benchmark, task_ids in self.order.items()},

@@ -37,6 +37,7 @@ from engine.passes import Asked, GroupRun, Pace, finish, telling
 from engine.plan import Load, Plan, PromptGroup, make_plan
 from engine.protocols import Benchmark, Model, Problem, Request, Sandbox
 from engine.recorder import Recorder
+from engine.repeating import Repeater
 from engine.scoring import Score, fold_scores
 from engine.stopping import Stopper, ordered, rounds
 
@@ -47,7 +48,8 @@ class Parts:
 
     `model(name, precision, slot_tokens)` loads weights with slots of that many tokens; it may raise `ModelError` or
     `FileError`, which end the configurations of that precision and no others. `meters()` are the energy counters that
-    there are, `crowding()` a sentence when other processes hold the cores.
+    there are, `crowding()` a sentence when other processes hold the cores. `seeded(seed)` is a sandbox like the other
+    one under another hash seed and random state; without it no program is repeated.
     """
 
     benchmark: Callable[[str], Benchmark]
@@ -55,6 +57,7 @@ class Parts:
     sandbox: Callable[[], Sandbox]
     meters: Callable[[], Sequence[Meter]] = tuple
     crowding: Callable[[], str] = str
+    seeded: Callable[[int], Sandbox] | None = None
 
 
 class Runner:
@@ -90,6 +93,7 @@ class Runner:
                 for load in self._plan.loads:
                     self._load(load)
                 self._judged(self._pool.drain())
+                self._repeat(sandbox)
                 self._audit(sandbox)
             except Stopped:
                 self._judged(self._pool.drain())
@@ -212,6 +216,13 @@ class Runner:
         if taken:
             store, key = self._recorder.store, energy_key(self._recorder.run)
             store.put_fact(key, with_load(store.fact(key), load.model, load.precision, taken))
+
+    def _repeat(self, sandbox: Sandbox) -> None:
+        seeded = self._parts.seeded
+        if self._job.repeats and seeded is not None:
+            self._recorder.flush()
+            repeater = Repeater(self._recorder, self._control, seeded, self._benchmarks, sandbox, self._scores)
+            repeater.bring_to(self._job.repeats)
 
     def _audit(self, sandbox: Sandbox) -> None:
         if self._job.audit:

@@ -53,6 +53,7 @@ def real_parts(job: Job, store: Store) -> Parts:
         sandbox=lambda: open_sandbox(job.level or None, languages=languages),
         meters=meters,
         crowding=crowding,
+        seeded=lambda seed: open_sandbox(job.level or None, seed=seed),
     )
 
 

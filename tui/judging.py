@@ -85,7 +85,7 @@ def _repeated(given: Jobs, repeats: int, opened: Any) -> Iterator[dict[str, Any]
 
     for by_seed in repeated(given.jobs, range(repeats + 1), opened, free_cores()):
         kinds = {str(seed): outcome.kind for seed, outcome in by_seed.items()}
-        yield {**_told(by_seed[0]), "by_seed": kinds, "differs": flaky(by_seed)}
+        yield {**_told(by_seed[0]), "by_seed": kinds, "differs": flaky(kinds.values())}
 
 
 def _told(outcome: Outcome) -> dict[str, Any]:
