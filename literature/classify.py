@@ -18,7 +18,7 @@ EXACT, ROUNDING, CLOSE, NOISE = "exact", "rounding", "near", "within noise"
 INCONCLUSIVE, OUT, IMPOSSIBLE, OPEN = "inconclusive", "ruled out", "impossible", "open"
 KINDS = (EXACT, ROUNDING, CLOSE, NOISE, INCONCLUSIVE, OUT, IMPOSSIBLE, OPEN)
 MATCHING = KINDS[:4]
-GLYPHS = dict(zip(KINDS, "●◑○~±✗!?", strict=True))
+GLYPHS, STAR = dict(zip(KINDS, "●◑○~±✗!?", strict=True)), "*"
 
 
 # Greedy runs of which 10 % of the problems depend on numerics are the widest that bench/calibration.py tries.
@@ -68,8 +68,13 @@ class Match:
 
     @property
     def glyph(self) -> str:
-        """One character for the match matrix."""
-        return GLYPHS[self.kind]
+        """One character for the match matrix, and `*` behind it where the class is `assumed`."""
+        return GLYPHS[self.kind] + (STAR if self.assumed else "")
+
+    @property
+    def assumed(self) -> bool:
+        """True where the class rests on the ASSUMED jitter: ruled out, but not by more of it, or within its noise."""
+        return self.leaning or (self.kind == NOISE and self.basis == ASSUMED)
 
     @property
     def matches(self) -> bool:

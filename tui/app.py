@@ -30,6 +30,7 @@ from tui.theme import MARKS, Look, themes, wants_ascii
 from tui.widgets.rows import dress_all
 
 if TYPE_CHECKING:
+    from literature.matching import Match
     from tui.table_import import TableImport
 
 TICK = 1 / 15
@@ -196,9 +197,9 @@ class ScoretraceApp(Places, App[int]):
 
     # what screens ask
 
-    def mark(self, kind: str) -> tuple[str, str]:
-        """Glyph and colour role of a match class."""
-        return self.look.glyph(kind), MARKS.get(kind, MARKS["open"]).role
+    def mark(self, found: Match) -> tuple[str, str]:
+        """Glyph and colour role of a match."""
+        return self.look.glyph(found.kind, assumed=found.assumed), MARKS.get(found.kind, MARKS["open"]).role
 
     def import_table(self, name: str) -> str:
         """Add a table by path or shipped name as it is; the sentence that says what was read."""

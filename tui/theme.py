@@ -68,6 +68,9 @@ MARKS: Mapping[str, Mark] = {
     "open": Mark("?", "?", "open", "open"),
 }
 
+STARRED = "*"
+"""Behind the glyph of a class that rests on assumed jitter."""
+
 _ASCII = str.maketrans(
     {
         "·": ".", "─": "-", "│": "|", "┼": "+", "║": "H", "╪": "#", "○": "o", "●": "@", "◑": "%", "✗": "x",
@@ -129,10 +132,10 @@ class Look:
         """The text in glyphs that this terminal shows."""
         return text.translate(_ASCII) if self.ascii_only else text
 
-    def glyph(self, kind: str) -> str:
-        """The glyph of a match class."""
+    def glyph(self, kind: str, *, assumed: bool = False) -> str:
+        """The glyph of a match class; a star behind it says that the class rests on assumed jitter."""
         mark = MARKS.get(kind, MARKS["open"])
-        return mark.ascii if self.ascii_only else mark.glyph
+        return (mark.ascii if self.ascii_only else mark.glyph) + (STARRED if assumed else "")
 
 
 def themes() -> tuple[Theme, ...]:

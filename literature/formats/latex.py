@@ -26,7 +26,7 @@ _RULE = re.compile(
 _MID = re.compile(r"\\midrule(?:\[[^\]]*\])?")
 _ROW = re.compile(r"\\\\(?:\s*\[[^\]]*\])?|\\tabularnewline\b")
 _RAISED = re.compile(
-    r"\\(?:footnotemark|footnote|textsuperscript|tnote|thanks)(?:\[[^\]]*\])?(?:\{(?:[^{}]|\{[^{}]*\})*\})?|"
+    r"\\(?:footnotemark|footnote|textsuperscript|tnote|thanks)(?![a-zA-Z])(?:\[[^\]]*\])?(?:\{(?:[^{}]|\{[^{}]*\})*\})?|"
     r"\^\{[^{}]*\}|\^\\?\w+|\^[*]|"
     r"\\(?:dag|ddag|dagger|ddagger|ast|star)\b"
 )

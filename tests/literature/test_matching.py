@@ -328,6 +328,7 @@ def test_ruled_out_by_assumed_jitter_says_so(build: Build, value: str, leaning: 
     found = match(build.greedy(80), build.score(value))
     assert (found.kind, found.basis, found.leaning) == ("ruled out", "ASSUMED", leaning)
     assert ("rests on the ASSUMED jitter" in found.sentence) is leaning
+    assert found.glyph == ("✗*" if leaning else "✗")
     (verdict,) = verdicts([build.score(value)], [build.greedy(80)], names={})
     assert (", 1 of them by the ASSUMED jitter alone; " in verdict.sentence) is leaning
 
@@ -356,6 +357,8 @@ def test_a_match_by_assumed_noise_is_labelled_where_it_counts(build: Build) -> N
     """The claim's line says that the noise of its match is assumed; a measured one carries no label."""
     (assumed,) = verdicts([build.score("50.0")], [build.greedy(80)], names={})
     assert "(1 within ASSUMED noise)" in assumed.sentence
+    assert assumed.matches[0].glyph == "~*"
     sampled = build.sampled(([0] * 8 + [1, 3, 9, 16, 19] + [20] * 7) * 8, 20)
     (measured,) = verdicts([build.score("47.5")], [sampled], names={})
     assert "(1 within noise)" in measured.sentence
+    assert measured.matches[0].glyph == "~"

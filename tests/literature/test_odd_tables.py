@@ -58,6 +58,14 @@ def test_a_count_beside_its_score_is_kept(
     assert (again.value, again.stated) == (value, {"count": count})
 
 
+def test_a_small_count_below_a_score_in_latex(tmp_path: Path) -> None:
+    r"""A count in a smaller size or on a second line is the count; `\\footnotesize` is no footnote."""
+    cells = (r"47.6\% {\footnotesize (78/164)}", r"\makecell{47.6\\(78/164)}", r"78/164 (\textbf{47.6})")
+    lines = "".join(rf"{name} & {cell} \\" for name, cell in zip("ABC", cells, strict=True))
+    found = read(tmp_path, "t.tex", rf"\begin{{tabular}}{{lc}} Model & MBPP \\ {lines} \end{{tabular}}")
+    assert [(score.value, score.stated) for score in found.scores] == [("47.6", {"count": "78/164"})] * 3
+
+
 def test_a_count_beside_a_score_in_a_json_table(tmp_path: Path) -> None:
     """A structured file is read as a table is: the count is kept, and none of it is taken for the source's own form."""
     (score,) = read(tmp_path, "t.json", json.dumps([{"model": "A", "value": "78/164 (47.6%)"}])).scores

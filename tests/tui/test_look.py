@@ -122,11 +122,11 @@ async def test_lines_fill_the_terminal_and_no_more(size):
 
 
 async def test_the_legend_is_whole_at_80_columns():
-    """Every class with its glyph and its word."""
+    """Every class with its glyph and its word, and what a star says."""
     app = ended_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await until_shown(pilot, "48/164")
-        assert "● exact ◑ rounding ○ near ~ within noise ± inconclusive ? open ✗ ruled out" in shown(app)
+        assert "● exact ◑ rounding ○ near ~ noise ± inconclusive ? open ✗ ruled out * assumed" in shown(app)
 
 
 async def test_an_ascii_terminal_gets_ascii_only():

@@ -35,6 +35,19 @@ async def test_the_matrix_shows_class_and_signed_difference():
         assert "2/16" in shown(app) and "generation 388/2 624" in shown(app)
 
 
+async def test_what_rests_on_assumed_jitter_has_a_star():
+    """Ruled out by the assumed jitter alone is another sign than ruled out whatever the jitter, and the key says so."""
+    app, _ = running((53,), last=164)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "53/164")
+        await settled(pilot, lambda: not app.desk.matches.busy, "all matches")
+        first = next(text for text in drawn(app) if "53/164" in text)
+        assert "✗ +23.2" in first and "✗*+3.0" in first
+        await pilot.press("right")
+        await until_shown(pilot, "✗* ruled out")
+        assert "✗ ruled out * assumed" in shown(app)
+
+
 async def test_the_chance_of_a_match_stands_beside_it():
     """The status line says how many configurations are consistent and what that is worth."""
     app, _ = running()

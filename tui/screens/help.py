@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui.commands import Command
-from tui.theme import MARKS
+from tui.theme import MARKS, STARRED
 from tui.widgets.pieces import Piece
 from tui.widgets.rows import dress_all
 from tui.widgets.text import Line, TextView
@@ -53,6 +53,9 @@ class HelpScreen(ModalScreen[None]):
         lines += [[Piece("")], [Piece("Match marks", "text bold")]]
         for kind, mark in MARKS.items():
             lines.append([Piece(f"{view.look.glyph(kind):<18}", mark.role), Piece(mark.word)])
+        lines.append(
+            [Piece(f"{STARRED:<18}"), Piece("behind a mark: it rests on the ASSUMED jitter of greedy decoding")]
+        )
         view.show(lines)
         view.focus()
 

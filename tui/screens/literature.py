@@ -174,7 +174,12 @@ class LiteratureScreen(BaseScreen):
             return
         for score in entry.scores[:STATUS]:
             found = self.root.desk.best(entry, score)
-            yield Piece(*self.root.mark(found.kind)) if found else Piece("·", "muted")
+            if found is None:
+                yield Piece("·", "muted")
+            else:
+                # One character a score: the star of an assumed class stands with the sentence below.
+                glyph, role = self.root.mark(found)
+                yield Piece(glyph[:1], role)
 
     @on(RowList.Moved, "#models")
     def _moved(self) -> None:
@@ -228,7 +233,7 @@ class LiteratureScreen(BaseScreen):
             yield [Piece(f"    {sentence}", "muted")]
         found = self.root.desk.best(entry, score)
         if found is not None:
-            glyph, role = self.root.mark(found.kind)
+            glyph, role = self.root.mark(found)
             label = self.root.desk.state.configuration(found.measurement).label
             yield [
                 Piece("    "),

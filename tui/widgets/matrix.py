@@ -115,11 +115,14 @@ def group_row(axis: str, value: str, text: str, *, folded: bool) -> list[Piece]:
 
 
 def match_cell(found: Match | None, width: int, look: Look, *, chosen: bool) -> list[Piece]:
-    """Glyph and signed difference in points; the chosen column is bold, elsewhere what is ruled out is silent."""
+    """Glyph, starred where it rests on assumed jitter, and signed difference in points.
+
+    The chosen column is bold; elsewhere what is ruled out is silent.
+    """
     if found is None:
         return [cell("·", width, "muted")]
     mark = MARKS.get(found.kind, MARKS["open"])
-    text = look.glyph(found.kind) + " "
+    text = f"{look.glyph(found.kind, assumed=found.assumed):<2}"
     if found.kind not in ("exact", "open"):
         text += f"{found.difference_points:+.1f}"
     role = "muted" if found.kind == "ruled out" and not chosen else mark.role

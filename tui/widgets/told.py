@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from literature.records import ReportedScore
 from tui.desk import Desk
-from tui.theme import MARKS, Look
+from tui.theme import MARKS, STARRED, Look
 from tui.widgets.pieces import Piece
 from tui.widgets.text import Line, plain
 
@@ -20,7 +20,10 @@ def sentences(desk: Desk, look: Look, key: str, column: ReportedScore) -> Iterat
         yield [Piece(f" {column.label}: nothing judged yet", "muted")]
     else:
         mark = MARKS[found.kind]
-        yield [Piece(f" {look.glyph(found.kind)} {mark.word} ", mark.role), Piece(f"{column.label}: {found.sentence}")]
+        yield [
+            Piece(f" {look.glyph(found.kind, assumed=found.assumed)} {mark.word} ", mark.role),
+            Piece(f"{column.label}: {found.sentence}"),
+        ]
         if found.beside:
             yield [Piece(f"   as stated: {found.beside}", "open")]
     verdict = desk.matches.verdict(column.id)
@@ -56,10 +59,11 @@ def newest_reply(desk: Desk) -> list[Line]:
 
 
 def legend(look: Look, width: int) -> list[Piece]:
-    """Each class that a cell can have, with its glyph and its word."""
+    """Each class that a cell can have, with its glyph and its word, and what the star behind a glyph says."""
     pieces = [Piece(" ")]
-    gap = "  " if width > 82 else " "
+    wide = width > 94
     for kind in LEGEND:
         mark = MARKS[kind]
-        pieces += [Piece(look.glyph(kind), mark.role), Piece(f" {mark.word}{gap}", "muted")]
-    return pieces
+        word = mark.word if wide else mark.word.removeprefix("within ")
+        pieces += [Piece(look.glyph(kind), mark.role), Piece(f" {word}{'  ' if wide else ' '}", "muted")]
+    return [*pieces, Piece(STARRED), Piece(" assumed jitter" if wide else " assumed", "muted")]
