@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cache.atomic import write_whole
 from cache.paths import studies_folder
 from tui.errors import StudyError
+from tui.json_file import read_json, write_json
 from tui.study import Study, read_study
 
 MOST = 8
@@ -27,12 +26,7 @@ class Recent:
 def note(path: Path) -> None:
     """Put a file in front; a data folder that cannot be written forgets it, which is no reason to stop."""
     paths = [str(path.expanduser().absolute()), *_paths()]
-    kept = list(dict.fromkeys(paths))[:MOST]
-    try:
-        _file().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(_file(), json.dumps(kept, indent=1).encode())
-    except OSError:
-        return
+    write_json(_file(), list(dict.fromkeys(paths))[:MOST])
 
 
 def recent() -> Sequence[Recent]:
@@ -52,8 +46,5 @@ def _file() -> Path:
 
 
 def _paths() -> list[str]:
-    try:
-        found = json.loads(_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
+    found = read_json(_file())
     return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []

@@ -5,13 +5,12 @@ What a user writes by hand stands in `app.toml` (`tui.preferences`), which is ne
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cache.atomic import write_whole
 from cache.paths import home
+from tui.json_file import read_json, write_json
 
 MOST = 200
 """Sets of headers that are remembered, the ones used last."""
@@ -39,21 +38,14 @@ def remember_columns(headers: Sequence[str], roles: Mapping[str, str]) -> None:
     wanted, entries = sorted(headers), _entries()
     others = [entry for entry in entries if entry["headers"] != wanted]
     own = [{"headers": wanted, "roles": dict(roles)}] if roles else []
-    if not own and others == entries:
-        return
-    try:
-        remembered_path().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(remembered_path(), json.dumps({"columns": [*own, *others][:MOST]}, indent=1).encode())
-    except OSError:
-        return
+    if own or others != entries:
+        write_json(remembered_path(), {"columns": [*own, *others][:MOST]})
 
 
 def _entries() -> list[dict[str, Any]]:
-    try:
-        found = json.loads(remembered_path().read_text(encoding="utf-8"))["columns"]
-        return [entry for entry in found if _whole(entry)]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+    found = read_json(remembered_path())
+    entries = found.get("columns") if isinstance(found, dict) else None
+    return [entry for entry in entries if _whole(entry)] if isinstance(entries, list) else []
 
 
 def _whole(entry: Any) -> bool:
