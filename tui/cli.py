@@ -152,6 +152,11 @@ def _study_commands(commands: _Commands) -> None:
         help="when all is judged, make K random samples again, each alone, and compare; exit 1 when one differs",
     )  # fmt: skip
     run.add_argument(
+        "--repeats", type=_count, default=0, metavar="N",
+        help="when all is judged, execute every program again under N other hash seeds and random states, and list "
+        "those whose outcome changes",
+    )  # fmt: skip
+    run.add_argument(
         "--stop", choices=("none", "bounds", "sequential"),
         help="ask a configuration no further once no reported score can be reached (default: as the study says)",
     )  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from itertools import islice
 
 from engine.denominator import of_score
 from engine.events import (
@@ -19,11 +20,13 @@ from engine.events import (
     Noted,
     PassStarted,
     ReferenceChecked,
+    Repeated,
     Started,
     StateChanged,
     to_dict,
 )
 from engine.gate import told
+from engine.repeating import lines
 from engine.scoring import Score, fold_scores
 from tui.local import LocalSession
 from tui.session import LIVE, Status
@@ -31,6 +34,8 @@ from tui.state import RunState, duration
 
 POLL_SECONDS = 0.2
 PROGRESS_SECONDS = 10.0
+FLAKY_LINES = 20
+"""So many programs whose outcome changes under another seed are named in lines."""
 
 
 class Follower:
@@ -98,11 +103,18 @@ class Follower:
             case ConfigurationStopped():
                 score = self.scores[event.configuration]
                 return f"{score.text:>9} stopped  {score.configuration.label}: {event.reason}"
+            case Repeated():
+                return "\n".join(self._flaky(event))
             case Noted():
                 return f"{event.level}: {event.text}"
             case StateChanged():
                 return f"run {event.state}" + (f": {event.detail}" if event.detail else "")
         return ""
+
+    def _flaky(self, event: Repeated) -> Iterator[str]:
+        yield from islice(lines(event, lambda id_: self.scores[id_].configuration.label), FLAKY_LINES)
+        if len(event.flaky) > FLAKY_LINES:
+            yield f"flaky: and {len(event.flaky) - FLAKY_LINES} more programs; the report lists all"
 
 
 def follow(session: LocalSession, follower: Follower, *, sleep: Callable[[float], None] = time.sleep) -> Status:

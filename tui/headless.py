@@ -72,20 +72,15 @@ def run(options: argparse.Namespace) -> int:
             raise OptionError(f"--audit {options.audit}: expected a number of samples, 0 for none")
         if options.resume is not None:
             session.attach(options.resume)
-            if options.audit and session.store.run(options.resume).alive:
-                raise OptionError(f"--audit: run {options.resume} is being worked on; audit it when it has ended")
-            if options.audit:
-                session.ask_audit(options.audit)
-            if options.stop and session.store.run(options.resume).alive:
-                raise OptionError(f"--stop: run {options.resume} is being worked on; stop it first, then go on with it")
-            if options.stop:
-                session.ask_stop(_rule(options.stop))
+            _ask(session, options)
             session.resume()
             study = studies.loads(session.store.run(options.resume).study, f"run {options.resume}")
             return _watch(session, study, options.format, expect, options.report or "")
         study = studies.read_study(Path(options.study)) if options.study else study_from_options(options)
         if options.audit:
             study = replace(study, audit=options.audit)
+        if options.repeats:
+            study = replace(study, repeats=options.repeats)
         if options.stop:
             study = replace(study, stop=_rule(options.stop))
         known = {configuration.id for configuration in study.configurations()}
@@ -97,6 +92,23 @@ def run(options: argparse.Namespace) -> int:
         return _run(session, study, options.only, options.format, expect, options.report or "")
     finally:
         session.close()
+
+
+def _ask(session: LocalSession, options: argparse.Namespace) -> None:
+    """Tell the next worker of a run that is taken up again what else is asked for; one at work hears of nothing."""
+    alive, run = session.store.run(options.resume).alive, options.resume
+    if options.audit and alive:
+        raise OptionError(f"--audit: run {run} is being worked on; audit it when it has ended")
+    if options.repeats and alive:
+        raise OptionError(f"--repeats: run {run} is being worked on; repeat its programs when it has ended")
+    if options.stop and alive:
+        raise OptionError(f"--stop: run {run} is being worked on; stop it first, then go on with it")
+    if options.audit:
+        session.ask_audit(options.audit)
+    if options.repeats:
+        session.ask_repeats(options.repeats)
+    if options.stop:
+        session.ask_stop(_rule(options.stop))
 
 
 def _rule(option: str) -> str:

@@ -49,6 +49,7 @@ def job_of(study: Study, only: Sequence[str] = (), store: Store | None = None) -
         width=study.width,
         shapes={model.name: model.shapes for model in study.models if model.shapes},
         audit=study.audit,
+        repeats=study.repeats,
         **stopping(study, configurations, store),
     )
 
@@ -172,6 +173,14 @@ class LocalSession:
 
         wanted = len(checked(self._store, run)) + count
         self._store.set_job(run, replace(job, audit=wanted).as_dict())
+
+    def ask_repeats(self, seeds: int) -> None:
+        """Have the attached run's next worker execute its programs under `seeds` other seeds, when all is judged."""
+        run = self._attached()
+        row = self._store.run(run)
+        study = replace(studies.loads(row.study, f"run {run}"), repeats=seeds)
+        self._store.set_study(run, studies.dumps(study))
+        self._store.set_job(run, replace(Job.from_dict(row.job), repeats=seeds).as_dict())
 
     def ask_stop(self, rule: str) -> None:
         """Have the attached run's next worker stop configurations by `rule` (empty: none, and what was stopped goes

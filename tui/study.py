@@ -39,7 +39,8 @@ class Study:
     """A question under work. `tables` are shipped names (`humanevalfix`) or paths; `data` a benchmark's local file.
 
     `width` fixes how many sequences are decoded together (0: the shape that is fastest here); `audit` is how many
-    samples are made again alone when all is judged; `stop` the rule by which configurations are asked no further once
+    samples are made again alone when all is judged; `repeats` under how many other seeds programs are then executed
+    again; `stop` the rule by which configurations are asked no further once
     no reported score can be reached (empty: none is). `stated` holds what a person knows and no file shows (hardware,
     who quantised the weights); the report keeps it apart as stated by the user.
     """
@@ -53,6 +54,7 @@ class Study:
     note: str = ""
     stated: Mapping[str, str] = field(default_factory=dict)
     audit: int = 0
+    repeats: int = 0
     stop: str = ""
 
     def configurations(self) -> list[Configuration]:
@@ -73,7 +75,7 @@ class Study:
         return replace(self, grid=grid)
 
 
-_TOP = {"format", "name", "note", "tables", "data", "width", "audit", "stop", "models", "grid", "stated"}
+_TOP = {"format", "name", "note", "tables", "data", "width", "audit", "repeats", "stop", "models", "grid", "stated"}
 _GRID = tuple(axis.name for axis in fields(Grid))
 _MODEL = {"name", "file", "reported_as", "axes", "shapes"}
 
@@ -94,6 +96,8 @@ def dumps(study: Study) -> str:
         body["width"] = study.width
     if study.audit:
         body["audit"] = study.audit
+    if study.repeats:
+        body["repeats"] = study.repeats
     if study.stop:
         body["stop"] = study.stop
     if study.stated:
@@ -137,6 +141,7 @@ def loads(text: str, place: str = "study") -> Study:
         note=_text(place, body, "note", ""),
         stated={str(key): str(value) for key, value in _of(place, body, "stated", dict, {}).items()},
         audit=_of(place, body, "audit", int, 0),
+        repeats=_repeats(place, body),
         stop=_rule(place, body),
     )
 
@@ -183,6 +188,13 @@ def _rule(place: str, body: Mapping[str, Any]) -> str:
     if rule not in ("", *RULES):
         raise StudyError(f"{place}: key 'stop': expected {' or '.join(map(repr, RULES))}, found {rule!r}")
     return rule
+
+
+def _repeats(place: str, body: Mapping[str, Any]) -> int:
+    seeds: int = _of(place, body, "repeats", int, 0)
+    if seeds < 0:
+        raise StudyError(f"{place}: key 'repeats': expected a number of other seeds, 0 for none, found {seeds}")
+    return seeds
 
 
 def _grid(place: str, body: Mapping[str, Any]) -> Grid:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import resource
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from engine import judging, worker
 from engine.run import Parts
 
 AFTER = 5
-"""Replies before the fault."""
+"""Replies, or repeated programs, before the fault."""
+REPEATED = "repeated.jsonl"
+"""Where the data folder says what was executed under other seeds."""
 
 
 def fakes() -> Any:
@@ -52,8 +56,24 @@ def parts(how: str) -> Any:
 
     return lambda job, store: Parts(
         lambda name: found.FakeBenchmark(size=40), lambda name, precision, slots: Doomed(name, precision),
-        found.FakeSandbox,
+        found.FakeSandbox, seeded=lambda seed: seeded(found.FakeSandbox, how, seed),
     )  # fmt: skip
+
+
+def seeded(fake: Any, how: str, seed: int) -> Any:
+    """A sandbox of another seed, under the second of which passes of P/1 fail; it notes each program it is given."""
+
+    class Seeded(fake):  # type: ignore[misc]
+        def run(self, program: Any, limits: Any) -> Any:
+            outcome = super().run(program, limits)
+            with (Path(os.environ["SCORETRACE_HOME"]) / REPEATED).open("a") as log:
+                log.write(json.dumps([seed, program.candidate]) + "\n")
+            if how == "killed repeating" and seed == 2 and len(self.runs) == AFTER:
+                strike("killed")
+            turned = seed == 2 and "def f1(" in program.candidate and outcome.passed
+            return replace(outcome, kind="failed") if turned else outcome
+
+    return Seeded(identity=f"fake {seed}")
 
 
 if __name__ == "__main__":

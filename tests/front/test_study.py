@@ -38,7 +38,7 @@ MODELS = st.lists(
 STUDIES = st.builds(
     Study, name=TEXT, grid=GRIDS, models=MODELS, tables=st.lists(TEXT, max_size=2).map(tuple), data=st.just("") | TEXT,
     width=st.integers(0, 64), note=st.just("") | TEXT, stated=st.dictionaries(TEXT, TEXT, max_size=2),
-    audit=st.integers(0, 9), stop=st.sampled_from(["", "bounds", "sequential"]),
+    audit=st.integers(0, 9), repeats=st.integers(0, 9), stop=st.sampled_from(["", "bounds", "sequential"]),
 )  # fmt: skip
 
 
