@@ -50,14 +50,18 @@ def summary(event: Repeated) -> str:
     """One sentence for a report or a line: how many programs, under which seeds, and how many did otherwise."""
     seeds = "seed 1" if event.seeds == 1 else f"seeds 1 to {event.seeds}"
     samples = sum(len(one["samples"]) for one in event.flaky)
-    told = f"{event.programs} programs executed again under {seeds}: {len(event.flaky)} gave another outcome"
-    told += f" ({samples} samples)" if event.flaky else ""
-    parts = [told]
+    told = f"{_numbered(event.programs, 'program')} executed again under {seeds}: "
+    told += f"{len(event.flaky) or 'none'} gave another outcome"
+    parts = [told + (f" ({_numbered(samples, 'sample')})" if event.flaky else "")]
     if event.unavailable:
-        parts.append(f"{event.unavailable} executions gave no outcome")
+        parts.append(f"{_numbered(event.unavailable, 'execution')} gave no outcome")
     if event.skipped:
         parts.append("samples not repeated: " + ", ".join(f"{n} ({why})" for why, n in event.skipped.items()))
     return "; ".join(parts)
+
+
+def _numbered(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def lines(event: Repeated, label: Callable[[str], str]) -> Iterator[str]:

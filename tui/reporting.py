@@ -69,6 +69,7 @@ def collect(store: Store, run_id: int, base: Path | None = None) -> ReportInput:
         axes=_axes(scores),
         notes=tuple(folded.notes),
         audit=run_evidence.audit(store, run_id, folded),
+        repeats=folded.repeats,
         cost=run_evidence.cost(store, run_id, folded),
         problems=tuple(problems),
         origin=_origin(run),

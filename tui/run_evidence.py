@@ -13,8 +13,9 @@ from cache.store import Store
 from engine.chat import template_key
 from engine.denominator import of_score
 from engine.environment import Environment, provenance_key
-from engine.events import Event, Generated, Judged, ModelLoaded, Noted, ReferenceChecked, Started, from_dict
+from engine.events import Event, Generated, Judged, ModelLoaded, Noted, ReferenceChecked, Repeated, Started, from_dict
 from engine.failures import failure_of
+from engine.repeating import summary
 from engine.scoring import Score, fold_scores
 from literature.report.evidence import (
     MEASURED,
@@ -23,7 +24,9 @@ from literature.report.evidence import (
     CardEvidence,
     CostEvidence,
     Fact,
+    FlakySample,
     ReferenceCheck,
+    RepeatsEvidence,
     Tally,
     fact,
 )
@@ -43,8 +46,9 @@ class Folded:
 
     `keys` maps a configuration and (task id, sample) to the reply it read, `failures` to why it did not pass; `replies`
     a reply's key to (tokens, why it ended); `made` the keys of replies that this run made to their seconds; `program_s`
-    sums the programs' CPU seconds; `modes` says how each passing sample's tests were run; `unread` counts events that
-    this version cannot read.
+    sums the programs' CPU seconds; `modes` says how each passing sample's tests were run; `repeats` is what programs
+    showed under other seeds, `repeats_told` that in a sentence, and its pointer; `unread` counts events that this
+    version cannot read.
     """
 
     scores: dict[str, Score] = field(default_factory=dict)
@@ -59,6 +63,8 @@ class Folded:
     notes: list[Fact] = field(default_factory=list)
     sandboxes: dict[str, str] = field(default_factory=dict)
     modes: dict[tuple[str, str, int], str] = field(default_factory=dict)
+    repeats: RepeatsEvidence = field(default_factory=RepeatsEvidence)
+    repeats_told: tuple[str, str] = ("", "")
     started: str = ""
     events: int = 0
     unread: int = 0
@@ -113,6 +119,8 @@ def _apply(found: Folded, event: Event, pointer: str) -> None:
         found.loaded.append((pointer, event))
     elif isinstance(event, ReferenceChecked):
         found.checks[event.benchmark] = (pointer, event)
+    elif isinstance(event, Repeated):
+        found.repeats, found.repeats_told = _repeats(event), (summary(event), pointer)
     elif isinstance(event, Noted):
         found.notes.append(fact(event.level, event.text, MEASURED, pointer))
     else:
@@ -243,10 +251,30 @@ def audit(store: Store, run: int, found: Folded) -> tuple[Fact, ...]:
             f"fact {key}", "no audit of this run is recorded",
         ),
         fact(
+            "programs under other hash seeds and random states", found.repeats_told[0], MEASURED, found.repeats_told[1],
+            "no repeats of this run are recorded",
+        ),
+        fact(
             "programs that did something else than answer", text if total else "", MEASURED,
             f"Judged events of run {run}", "nothing is judged",
         ),
     )  # fmt: skip
+
+
+def _repeats(event: Repeated) -> RepeatsEvidence:
+    """The programs whose outcome is another one under another seed, sample by sample; `KeyError` for a missing seed."""
+    return RepeatsEvidence(
+        seeds=event.seeds,
+        programs=event.programs,
+        flaky=len(event.flaky),
+        unavailable=event.unavailable,
+        skipped=dict(event.skipped),
+        samples=tuple(
+            FlakySample(configuration, task_id, sample, {str(s): one["kinds"][str(s)] for s in range(event.seeds + 1)})
+            for one in event.flaky
+            for configuration, task_id, sample in one["samples"]
+        ),
+    )
 
 
 def benchmarks(store: Store, run: int, found: Folded) -> tuple[BenchmarkEvidence, ...]:

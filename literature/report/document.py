@@ -20,6 +20,7 @@ from literature.report.explained import (
 from literature.report.further import further
 from literature.report.matches import claims, match_rows, misattribution_rows, placebo_sentence
 from literature.report.measured import score_rows
+from literature.report.repeats import repeats
 from literature.report.reported import reported_rows
 
 NAME = "scoretrace-report"
@@ -65,6 +66,7 @@ def build(given: ReportInput, made: float) -> dict[str, Any]:
         "precisions": precision_rows(given),
         "extraction": extraction_rows(given),
         "audit": [_fact(found) for found in given.audit],
+        "repeats": repeats(given),
         "cost": _cost(given),
         "benchmarks": [_benchmark(found) for found in given.benchmarks],
         "models": _models(given),

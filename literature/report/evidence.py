@@ -215,6 +215,32 @@ class CostEvidence:
 
 
 @dataclass(frozen=True)
+class FlakySample:
+    """A sample whose program's outcome is another one under another seed: kinds by seed, "0" being the run's own."""
+
+    configuration: str
+    task_id: str
+    sample: int
+    kinds: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RepeatsEvidence:
+    """`programs` distinct programs executed again under the seeds 1..`seeds` (0: none was), `flaky` of them flaky.
+
+    `samples` are those that the flaky ones belong to; `unavailable` counts executions without an outcome, `skipped`
+    samples by why their programs were not repeated.
+    """
+
+    seeds: int = 0
+    programs: int = 0
+    flaky: int = 0
+    unavailable: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    samples: tuple[FlakySample, ...] = ()
+
+
+@dataclass(frozen=True)
 class AxisEvidence:
     """One axis of the grid: the values searched, and those that this version knows of beyond them."""
 
@@ -249,6 +275,7 @@ class ReportInput:
     axes: tuple[AxisEvidence, ...] = ()
     notes: tuple[Fact, ...] = ()
     audit: tuple[Fact, ...] = ()
+    repeats: RepeatsEvidence = RepeatsEvidence()
     cost: CostEvidence = CostEvidence()
     problems: tuple[str, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)

@@ -32,6 +32,11 @@ OTHER = ("reported", "label", "model", "other_model", "kind", "configurations", 
 LEVEL = ("source", "identified", "none", "effective", "bits", "axis", "level", "prior", "posterior")
 EFFECT = ("axis", "base", "level", "pairs", "models", "points", "low", "high", "relative", "clear", "paired")
 SPREAD = ("model", "benchmark", "setting", "asked", "lowest", "highest", "rule", "configuration", "passed", "failures")
+FLAKY = ("configuration", "model", "label", "task_id", "sample", "seed", "kind")
+SEEDS = (
+    "configuration", "model", "label", "samples", "asked", "judged", "passed", "lowest", "highest", "by_seed",
+    "sentence",
+)  # fmt: skip
 CIRCUMSTANCE = ("of", *FACT)
 
 
@@ -48,6 +53,11 @@ def csv_files(document: Mapping[str, Any]) -> dict[str, str]:
         "identification": (LEVEL, _levels),
         "effects": (EFFECT, lambda found: ({**row, "models": _joined(row["models"])} for row in found["effects"])),
         "extraction": (SPREAD, _spreads),
+        "flaky": (FLAKY, _flaky),
+        "seeds": (
+            SEEDS,
+            lambda found: ({**row, "by_seed": _pairs(row["by_seed"])} for row in found["repeats"]["counts"]),
+        ),
         "circumstances": (CIRCUMSTANCE, _circumstances),
     }
     return {f"{FOLDER}/{name}.csv": csv_text(list(rows(document)), columns) for name, (columns, rows) in made.items()}
@@ -105,6 +115,11 @@ def _levels(document: Mapping[str, Any]) -> Iterable[Row]:
 def _spreads(document: Mapping[str, Any]) -> Iterable[Row]:
     for row in document["extraction"]:
         yield from ({**row, **rule, "failures": _pairs(rule["failures"])} for rule in row["rules"])
+
+
+def _flaky(document: Mapping[str, Any]) -> Iterable[Row]:
+    for row in document["repeats"]["samples"]:
+        yield from ({**row, "seed": seed, "kind": kind} for seed, kind in row["kinds"].items())
 
 
 def _circumstances(document: Mapping[str, Any]) -> Iterable[Row]:

@@ -42,7 +42,7 @@ def test_a_good_run_passes_in_full(store: Store, fakes: Any) -> None:
     found = audited(life, 10_000)
     assert len(found) == ALL
     assert {one.result for one in found} == {SAME}
-    (first, _) = evidence(store, life.run, fold(store, life.run))
+    (first, *_) = evidence(store, life.run, fold(store, life.run))
     assert first.value == (
         f"{ALL} of {ALL} samples recomputed alone are the same in tokens, text and outcome "
         f"(drawn from {ALL} with seed 0)"
