@@ -120,7 +120,7 @@ def _apply(found: Folded, event: Event, pointer: str) -> None:
     elif isinstance(event, ReferenceChecked):
         found.checks[event.benchmark] = (pointer, event)
     elif isinstance(event, Repeated):
-        found.repeats, found.repeats_told = _repeats(event), (summary(event), pointer)
+        found.repeats, found.repeats_told = repeats_of(event), (summary(event), pointer)
     elif isinstance(event, Noted):
         found.notes.append(fact(event.level, event.text, MEASURED, pointer))
     else:
@@ -261,8 +261,11 @@ def audit(store: Store, run: int, found: Folded) -> tuple[Fact, ...]:
     )  # fmt: skip
 
 
-def _repeats(event: Repeated) -> RepeatsEvidence:
-    """The programs whose outcome is another one under another seed, sample by sample; `KeyError` for a missing seed."""
+def repeats_of(event: Repeated) -> RepeatsEvidence:
+    """The programs whose outcome is another one under another seed, sample by sample.
+
+    `KeyError`, `TypeError` or `ValueError` for a fact that was damaged.
+    """
     return RepeatsEvidence(
         seeds=event.seeds,
         programs=event.programs,

@@ -17,7 +17,7 @@ from engine.benchmarks import open_benchmark
 from engine.environment import free_cores
 from engine.errors import BenchmarkError
 from engine.protocols import Benchmark, Outcome, Sandbox
-from engine.rereading import Reread, Rereader, execute
+from engine.rereading import Place, Reread, Rereader, execute
 from literature.report import changes, output
 from literature.report.differences import lines_that_differ, numbers_missing, values_that_differ
 from literature.report.errors import ReportError
@@ -26,6 +26,7 @@ from tui import study as studies
 from tui.bundle import FORMATS, TABLES, identities, parsed, report_members
 from tui.bundle_file import Opened
 from tui.errors import BundleError, StudyError
+from tui.verify_repeats import Again, repeated_again
 
 VOLATILE = ("made", "scoretrace", "written_on")
 """What a report says of its own making: no fact about the run."""
@@ -101,7 +102,8 @@ def verify_bundle(
 ) -> Verification:
     """Verify a bundle; `BundleError` when it is none. `data` is the benchmark's file where the bundle lacks it.
 
-    `sandbox` is called with `languages=` when programs are not all in Python, else without arguments.
+    `sandbox` is called with `languages=` when programs are not all in Python, else without arguments; with `seed=` for
+    each seed under which the run has executed its programs again.
     """
     opened = bundle_file.read(path)
     differences = [Difference(*_split(text)) for text in opened.changed]
@@ -123,14 +125,16 @@ def verify_bundle(
         outcomes = execute(samples, judge, free_cores())
     finally:
         judge.close()
+    seeds = repeated_again(samples, parsed(carried), sandbox)
     under = identities(carried)
-    rejudged = list(_rejudged(samples, outcomes, judge.identity))
+    rejudged = [*_rejudged(samples, outcomes, judge.identity), *_under_seeds(seeds)]
     other = _other_judge(samples, carried, under, judge.identity)
     if not other:
         differences += [*rejudged, *_stored(samples, carried, under)]
     numbers, report = _report(opened, carried)
     differences += report
-    remarks = [] if judge.identity in under else [f"judged here under another sandbox: {judge.identity}"]
+    remarks = [f"{seeds.programs} programs executed again under {seeds.seeds} other seeds"] if seeds.seeds else []
+    remarks += [] if judge.identity in under else [f"judged here under another sandbox: {judge.identity}"]
     return Verification(
         manifest_sha256=opened.manifest_sha256,
         members=len(opened.members),
@@ -138,7 +142,11 @@ def verify_bundle(
         programs=len(outcomes),
         numbers=numbers,
         differences=tuple(differences),
-        unverified=(*_unverified(samples, outcomes, judge.identity), *([f"{other}; {AGAIN}"] if other else ())),
+        unverified=(
+            *_unverified(samples, outcomes, judge.identity),
+            *seeds.unverified,
+            *([f"{other}; {AGAIN}"] if other else ()),
+        ),
         remarks=tuple(remarks),
         otherwise=tuple(rejudged) if other else (),
     )
@@ -211,7 +219,7 @@ def _rejudged(samples: Sequence[Reread], outcomes: Mapping[str, Outcome], identi
         recorded[one.place[0]] += one.recorded == "passed"
         passed[one.place[0]] += (found or one.recorded) == "passed"
         if found and found != one.recorded:
-            yield Difference(_place(one), one.recorded, found)
+            yield Difference(_place(one.place), one.recorded, found)
     for configuration, count in recorded.items():
         if passed[configuration] != count:
             yield Difference(f"configuration {configuration}, passed", str(count), str(passed[configuration]))
@@ -224,8 +232,14 @@ def _found(one: Reread, outcomes: Mapping[str, Outcome], identity: str) -> str:
     return outcome.kind if outcome is not None and outcome.kind != "unavailable" else ""
 
 
-def _place(one: Reread) -> str:
-    configuration, task_id, sample = one.place
+def _under_seeds(seeds: Again) -> Iterator[Difference]:
+    for one in seeds.otherwise:
+        where = f"{_place(one.place)}, under other seeds" if one.place else "programs executed under other seeds"
+        yield Difference(where, one.recorded, one.found)
+
+
+def _place(place: Place) -> str:
+    configuration, task_id, sample = place
     return f"configuration {configuration}, {task_id}, sample {sample}"
 
 
@@ -266,12 +280,12 @@ def _stored(samples: Sequence[Reread], carried: Carried, under: Sequence[str]) -
         known = [kinds[key] for identity in under if (key := one.key(identity)) in kinds]
         if not known:
             yield Difference(
-                f"{_place(one)}, its reply",
+                f"{_place(one.place)}, its reply",
                 "a program with an outcome",
                 "another program, of which outcomes.jsonl has none",
             )
         elif one.recorded not in known:
-            yield Difference(f"outcomes.jsonl against events.jsonl, {_place(one)}", one.recorded, known[0])
+            yield Difference(f"outcomes.jsonl against events.jsonl, {_place(one.place)}", one.recorded, known[0])
 
 
 def _unverified(samples: Sequence[Reread], outcomes: Mapping[str, Outcome], identity: str) -> Iterator[str]:

@@ -135,19 +135,31 @@ class FakeSandbox:
 
 
 def make_run(
-    store: Store, benchmark: Benchmark, sandbox: Sandbox, grid: Grid | None = None, tables: Any = (), data: str = ""
+    store: Store,
+    benchmark: Benchmark,
+    sandbox: Sandbox,
+    grid: Grid | None = None,
+    tables: Any = (),
+    data: str = "",
+    repeats: int = 0,
+    seeded: Callable[[int], Sandbox] | None = None,
 ) -> int:
-    """A finished run of the reference study's 60 settings over a benchmark, through the real engine."""
+    """A finished run of the reference study's 60 settings over a benchmark, through the real engine.
+
+    Its programs are executed again in what `seeded` opens, under so many other seeds.
+    """
     grid = grid or reference_grid(benchmark.name, ("instruct", "octocoder"))
     choice = ModelChoice("fake", "/models/fake.gguf", ("DeepSeekCoder-Inst (1.3B)",))
-    study = Study("Bundle", grid, (choice,), tables=tuple(tables), data=data, note="Can a stranger score it again?")
+    study = Study("Bundle", grid, (choice,), tables=tuple(tables), data=data, note="Can a stranger score it again?",
+                  repeats=repeats)  # fmt: skip
     job = job_of(study)
     run = store.create_run(study.name, studies.dumps(study), job.as_dict())
     recorder = Recorder(store, run)
     recorder.event(StateChanged("running"))
     parts = Parts(
-        lambda name: benchmark, lambda name, precision, slots: FakeModel(precision, benchmark), lambda: sandbox
-    )
+        lambda name: benchmark, lambda name, precision, slots: FakeModel(precision, benchmark), lambda: sandbox,
+        seeded=seeded,
+    )  # fmt: skip
     state = Runner(job, parts, recorder, Control(recorder)).run()
     recorder.event(StateChanged(state))
     recorder.flush()
