@@ -42,11 +42,11 @@ class Denominator:
     @property
     def text(self) -> str:
         """`35/164 passed · 160 answered, 4 not generated, 5 cut short, 3 without code`; a range where some are open."""
-        cut, bare = ("unknown" if count is None else count for count in (self.truncated, self.no_code))
         most = self.passed + self.missing + self.unavailable
         score = f"{self.passed}/{self.asked}" if most == self.passed else f"{self.passed}..{most}/{self.asked}"
         parts = [
-            f"{self.answered} answered", f"{self.missing} not generated", f"{cut} cut short", f"{bare} without code",
+            f"{self.answered} answered", f"{self.missing} not generated",
+            _said(self.truncated, "cut short"), _said(self.no_code, "without code"),
             *([f"{self.no_room} without room for a reply"] if self.no_room else ()),
             *([f"{self.unavailable} not judged"] if self.unavailable else ()),
         ]  # fmt: skip
@@ -60,6 +60,10 @@ class Denominator:
             "unavailable": self.unavailable,
             "failures": dict(self.kinds),
         }  # fmt: skip
+
+
+def _said(count: int | None, what: str) -> str:
+    return f"{what}: unknown" if count is None else f"{count} {what}"
 
 
 def count(

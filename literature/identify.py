@@ -119,7 +119,7 @@ def identify(
     return Identification(
         source, identified, none, ranked, _levels(first, posterior), effective, _bits(none, posterior, first),
         len(tops) == 1, tuple(score.id for score, _ in pairs),
-        (f"{named}, none {PRIOR_NONE:g}", f"{FAVOUR:g}:1 for {favoured}", "none .2 and .8"),
+        (f"{named}, P(none) {PRIOR_NONE:g}", f"{FAVOUR:g}:1 for {favoured}", "P(none) .2 and .8"),
         _sentence(source, identified, none, effective, len(tops) == 1, len(pairs), ranked, few),
     )  # fmt: skip
 

@@ -50,20 +50,25 @@ class ScoretraceApp(Places, App[int]):
 
     TABLE: ClassVar[Sequence[Command]] = (
         Command(
-            "1,L", "literature", "literature", "Go to: literature", "Reported scores and what arithmetic says of them."
+            "1,L",
+            "literature",
+            "literature",
+            "Go to: literature",
+            "Reported scores and what arithmetic says of them.",
+            True,
         ),
-        Command("2,g", "grid", "grid", "Go to: grid", "Choose settings, see what they cost, start a run."),
-        Command("3,r", "run", "run", "Go to: run", "Progress and the match matrix."),
-        Command("4,x", "report", "report", "Go to: report", "Preview the checklist report and write it."),
-        Command("5", "runs", "runs", "Go to: runs", "Recent runs: attach, resume."),
-        Command("6", "problems", "problems", "Go to: problems", "Those of the run's configuration at hand.", True),
+        Command("2,g", "grid", "grid", "Go to: grid", "Choose settings, see what they cost, start a run.", True),
+        Command("3,r", "run", "run", "Go to: run", "Progress and the match matrix.", True),
+        Command("4,x", "report", "report", "Go to: report", "Preview the checklist report and write it.", True),
+        Command("5", "runs", "runs", "Go to: runs", "Recent runs: attach, resume.", True),
+        Command("6", "problems", "problems", "Go to: problems", "The problems of the configuration at hand.", True),
         Command(
             "7", "findings", "findings", "Go to: findings", "Effects of settings, and what sources point to.", True
         ),
         Command("8", "compare", "compare", "Go to: compare", "The configuration at hand and its nearest other.", True),
         Command("T", "theme", "theme", "Theme: dark or light", "Dark, light, or the terminal's own colours.", True),
-        Command("ctrl+p,colon", "palette", "commands", "Commands: search", "Every command by name.", True),
-        Command("q,ctrl+c", "quit", "quit", "Scoretrace: quit", "Leave; a run may go on without the app.", True),
+        Command("ctrl+p,colon", "palette", "commands", "Commands: search", "Every command by name."),
+        Command("q,ctrl+c", "quit", "quit", "Scoretrace: quit", "Leave; a run may go on without the app."),
     )
     BINDINGS: ClassVar = bindings(TABLE)
     COMMAND_PALETTE_BINDING = "ctrl+p"
@@ -168,6 +173,7 @@ class ScoretraceApp(Places, App[int]):
             if dirty:
                 screen.follow(dirty)
             screen.tick()
+            screen.show_keys()
         self._spare_collector()
         if more and not self._catching_up:
             self._catching_up = True

@@ -38,7 +38,7 @@ def test_a_run_that_did_not_state_it_leaves_it_unknown() -> None:
         one.add(task_id, 0, "failed")
     found = of_score(one)
     assert (found.truncated, found.no_code) == (None, None)
-    assert found.text == "0/3 passed · 3 answered, 0 not generated, unknown cut short, unknown without code"
+    assert found.text == "0/3 passed · 3 answered, 0 not generated, cut short: unknown, without code: unknown"
 
 
 def test_judging_a_sample_again_replaces_its_reading() -> None:

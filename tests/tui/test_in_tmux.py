@@ -106,7 +106,7 @@ def run(terminal: Terminal) -> None:
     terminal.until("paused")
     terminal.press("p")
     shown = terminal.until("61/61", "generation 1 984/1 984", "finished", "6 of 60 consistent")
-    assert "● exact ◑ rounding ○ near ~ within noise ± inconclusive ? open ✗ ruled out" in shown
+    assert "● exact ◑ rounding ○ near ~ noise ± inconclusive ? open ✗ ruled out * assumed" in shown
     terminal.press("b")
     shown = terminal.until("▾ prompt instruct  30/30 done", "Grouped by prompt")
     terminal.press("b", "b", "b", "b")

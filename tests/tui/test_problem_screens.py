@@ -348,7 +348,7 @@ async def test_what_stands_under_the_score_is_beside_it():
     """The configuration's screen says how many were asked, answered, cut short and without code."""
     async with opened().run_test(size=(80, 24)) as pilot:
         await at_problems(pilot)
-        await until_shown(pilot, "48/164 passed · 164 answered, 0 not generated, unknown cut short")
+        await until_shown(pilot, "48/164 passed · 164 answered, 0 not generated, cut short: unknown")
 
 
 async def test_an_ascii_terminal_gets_ascii_only():

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+import pytest
 from app_kit import settled
+from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from tui.widgets.pieces import Piece
+from tui.widgets.pieces import Piece, fit
 from tui.widgets.rows import RowList
+
+
+@pytest.mark.parametrize(
+    ("texts", "width", "line"),
+    [
+        (("abc", "def"), 8, "abcdef  "),
+        (("abc", "def"), 6, "abcdef"),
+        (("abc", "def"), 5, "abcd…"),
+        (("abc", "def"), 3, "ab…"),
+        (("abc", "   "), 3, "abc"),
+        (("abc  ", " ", "d"), 4, "abc…"),
+        (("表表表",), 5, "表表…"),
+        (("表表表",), 4, "表 …"),
+        (("abc",), 0, ""),
+    ],
+)
+def test_a_line_that_is_cut_says_so(texts, width, line):
+    """What does not fit ends in `…`; blanks that go are no loss. Every line is exactly as wide as asked."""
+    found = "".join(text for text, _ in fit([(text, "text") for text in texts], width))
+    assert found == line and cell_len(found) == width
 
 
 class Host(App[int]):

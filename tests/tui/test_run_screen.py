@@ -98,6 +98,18 @@ async def test_a_worker_that_died_is_told_with_its_last_words():
         await settled(pilot, lambda: "The worker died" not in shown(app), "the banner to go")
 
 
+async def test_the_key_line_offers_what_can_be_asked_of_the_worker():
+    """Pause and stop while it works, resume when it is gone, none of them once the run is finished."""
+    app, session = running()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until_shown(pilot, "p pause  S stop  o sort")
+        assert "R resume" not in drawn(app)[-1]
+        session.state = Status("died", "")
+        await until_shown(pilot, "enter problems  R resume  o sort")
+        session.state = Status("finished", "")
+        await until_shown(pilot, "enter problems  o sort")
+
+
 async def test_resume_of_a_live_run_is_refused():
     """R is for runs without a worker."""
     app, session = running()

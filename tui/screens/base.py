@@ -26,6 +26,8 @@ class BaseScreen(Commanded, Screen[None]):
     """A full screen of the app."""
 
     PLACE: ClassVar[str] = ""
+    FLEETING: ClassVar[Collection[str]] = ()
+    """Commands that stand on the key line only while they can act; their `why_not_` is asked at every tick."""
     AUTO_FOCUS = "RowList"
     BINDINGS = bindings((HELP,))
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual's own declaration
@@ -89,6 +91,11 @@ class BaseScreen(Commanded, Screen[None]):
 
     def tick(self) -> None:
         """Once a tick: what depends on the clock."""
+
+    def show_keys(self) -> None:
+        """Leave out of the key line what cannot be done now."""
+        if self.FLEETING:
+            self.query_one(KeyLine).leave_out({action for action in self.FLEETING if self.reason_against(action)})
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """One sentence on the status line."""

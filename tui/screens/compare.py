@@ -80,7 +80,7 @@ class CompareScreen(BaseScreen):
             )
         self.query_one("#test", StatusLine).show(Piece(f" {sentence(self.left, self.right)}", "text bold"))
         self.query_one("#head", TextLine).show(
-            cell("  problem", 19, "muted"), cell("left", 15, "muted"), cell("right", 15, "muted"),
+            cell(" problem", 19, "muted"), cell("left", 15, "muted"), cell("right", 15, "muted"),
             Piece("left is", "muted"),
         )  # fmt: skip
         self.rows.show(self._order())

@@ -91,7 +91,7 @@ class ConfigurationScreen(BaseScreen):
         self.query_one("#counts", StatusLine).show(Piece(f" {of_score(score).text}", "muted"), Piece(modes, "open"))
         self.query_one("#against", StatusLine).show(*self._against())
         self.query_one("#head", TextLine).show(
-            cell("  problem", 17, "muted"), cell("outcome", 15, "muted"), cell("tokens", 7, "muted", right=True),
+            cell(" problem", 17, "muted"), cell("outcome", 15, "muted"), cell("tokens", 7, "muted", right=True),
             Piece("  "), cell("end", 7, "muted"), *((cell("flip", 7, "muted"),) if self.other else ()),
             cell("detail", 20, "muted"),
         )  # fmt: skip

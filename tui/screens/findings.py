@@ -118,7 +118,7 @@ def _effect(effect: SettingEffect, reach: float, room: int) -> Line:
 def _identified(found: Findings) -> Iterator[Line]:
     yield [
         Piece("Which settings each source points to", "text bold"),
-        Piece("  one configuration must explain them all", "muted"),
+        Piece("  probability before → after its values", "muted"),
     ]
     if not found.identified:
         yield [Piece("No source has a value of a measured model.", "muted")]
@@ -131,9 +131,9 @@ def _levels(one: Identification) -> Iterator[Line]:
     """Prior and posterior of each value of each axis; never one winning setting alone."""
     axes: dict[str, list[str]] = {}
     for level in one.levels:
-        axes.setdefault(level.axis, []).append(f"{level.level} {level.prior:.2f} > {level.posterior:.2f}")
+        axes.setdefault(level.axis, []).append(f"{level.level} {level.prior:.2f} → {level.posterior:.2f}")
     for axis, texts in axes.items():
         more = f"  and {len(texts) - LEVELS} more" if len(texts) > LEVELS else ""
         yield [Piece(f"   {axis:<11}  ", "muted"), Piece("   ".join(texts[:LEVELS]) + more)]
     if one.levels:
-        yield [Piece(f"   priors: {'; '.join(one.priors)}", "muted")]
+        yield [Piece(f"   prior {one.priors[0]}; also tried: {'; '.join(one.priors[1:])}", "muted")]

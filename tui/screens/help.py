@@ -21,7 +21,6 @@ MOVES = (
     ("^d ^u, PgDn PgUp", "Move one page."),
     ("< >, home end", "First and last row."),
     ("tab", "Move between list and details."),
-    ("^p :", "Command palette: everything by name."),
 )
 
 

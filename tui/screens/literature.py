@@ -31,6 +31,7 @@ class LiteratureScreen(BaseScreen):
     """What was reported."""
 
     PLACE = "literature"
+    FLEETING = ("undo",)
     TABLE: ClassVar[Sequence[Command]] = (
         Command(
             "enter", "open", "matches", "Model: its matches", "Show the model's matches in the run, if there are any."
@@ -74,6 +75,8 @@ class LiteratureScreen(BaseScreen):
         super().fill()
         self._entries = {entry.key: entry for entry in self._ordered()}
         self.rows.show(list(self._entries))
+        # What a short list leaves free belongs to the details.
+        self.query_one(".main").styles.max_height = max(1, len(self._entries)) + 1
         self._head()
         self._details()
         if self.value:

@@ -26,6 +26,7 @@ class ReportScreen(BaseScreen):
 
     PLACE = "report"
     AUTO_FOCUS = "#view"
+    FLEETING = ("answer",)
     TABLE: ClassVar[Sequence[Command]] = (
         Command("w", "write", "write", "Report: write", "Write the report and its data files."),
         Command("e", "answer", "answer", "Checklist: answer", "State what only a person knows; kept as stated by you."),

@@ -30,11 +30,12 @@ class RunScreen(AskingScreen):
     """What is going on, and which reported scores each configuration is consistent with."""
 
     PLACE = "run"
+    FLEETING = ("pause", "stop", "resume", "model")
     TABLE: ClassVar[Sequence[Command]] = (
         Command("enter", "open", "problems", "Configuration: problems", "Open the configuration's problems."),
         Command("p", "pause", "pause", "Run: pause or go on", "Pause the run, or let it go on."),
         Command("S", "stop", "stop", "Run: stop", "Stop the run; what is finished is kept."),
-        Command("R", "resume", "resume", "Run: resume", "Start a worker for a stopped, failed or died run.", True),
+        Command("R", "resume", "resume", "Run: resume", "Start a worker for a stopped, failed or died run."),
         Command("d", "detach", "detach", "Run: detach", "Leave the app; the run goes on without it.", True),
         Command("o", "sort", "sort", "Matrix: sort", "Sort by grid order, nearest match, or score."),
         Command("b", "group", "group by", "Matrix: group by an axis", "Group by the next axis; enter folds a group."),
@@ -42,8 +43,8 @@ class RunScreen(AskingScreen):
         Command("f", "findings", "findings", "Findings: show", "Effects of settings, and what sources point to."),
         Command("h,left", "left", "", "Matrix: reported score to the left", "Choose the score to the left.", True),
         Command("l,right", "right", "", "Matrix: reported score to the right", "Choose the one to the right.", True),
-        Command("m", "model", "model", "Matrix: next model", "Show the next model of the run.", True),
-        Command("v", "stream", "replies", "Reply: watch", "Show replies as they are written, or not.", True),
+        Command("m", "model", "model", "Matrix: next model", "Show the next model of the run."),
+        Command("v", "stream", "replies", "Reply: watch", "Show replies as they are written, or not."),
         Command("n", "next", "next slot", "Reply: next slot", "Watch what the next slot is writing.", True),
         Command("N", "previous", "slot before", "Reply: slot before", "Watch what the slot before is writing.", True),
     )

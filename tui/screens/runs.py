@@ -34,6 +34,7 @@ class RunsScreen(BaseScreen):
     """Studies and runs."""
 
     PLACE = "runs"
+    FLEETING = ("resume",)
     TABLE: ClassVar[Sequence[Command]] = (
         Command("enter", "open", "open", "Run: attach", "Open the study, or watch the run."),
         Command("o", "study", "open study", "Study: open a file", "Open a study file by its path."),
@@ -97,7 +98,7 @@ class RunsScreen(BaseScreen):
             Piece(" Open a study and press g for its grid; or i reads a table, no model needed.", "muted")
         )
         self.query_one("#head", TextLine).show(
-            cell("  what", 11, "muted"),
+            cell(" what", 11, "muted"),
             cell("name", 28, "muted"),
             cell("state", 11, "muted"),
             cell("detail", 30, "muted"),

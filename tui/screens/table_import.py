@@ -79,7 +79,7 @@ class TableImportScreen(BaseScreen):
             Piece("".join(f" · {role}: {text}" for role, text in table.constants.items()), "muted"),
         )
         self.query_one("#head", TextLine).show(
-            cell("  column", HEADER + 1, "muted"), Piece(" "), cell("read as", ROLE, "muted"), Piece(" "),
+            cell(" column", HEADER + 1, "muted"), Piece(" "), cell("read as", ROLE, "muted"), Piece(" "),
             Piece("first texts", "muted"),
         )  # fmt: skip
         self.rows.styles.height = max(1, len(self._columns))
@@ -109,9 +109,10 @@ class TableImportScreen(BaseScreen):
             yield [Piece("")]
         if any(not score.benchmark for score in table.scores):
             yield [Piece("No benchmark is named: c names it for all rows; without it there is no arithmetic.", "open")]
+        wide = max((len(score.label) for score in table.scores[:SHOWN]), default=0)
         for score in table.scores[:SHOWN]:
             yield [
-                cell(score.model, 25), Piece(" "), Piece(score.label, "against"),
+                cell(score.model, 25), Piece(" "), Piece(f"{score.label:<{wide}}", "against"),
                 Piece("  " + join([score.benchmark, score.metric, stated(score) if score.stated else ""]), "muted"),
             ]  # fmt: skip
         if len(table.scores) > SHOWN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from rich.segment import Segment
 from textual.content import Content
@@ -113,6 +113,7 @@ class KeyLine(Static):
     def __init__(self, commands: Sequence[Command]) -> None:
         super().__init__(markup=False)
         self._commands = [command for command in commands if not command.hidden and command.keys]
+        self._left_out: Collection[str] = ()
 
     def on_mount(self) -> None:
         """Fill the line."""
@@ -122,13 +123,19 @@ class KeyLine(Static):
         """Another width, other keys."""
         self._fill()
 
+    def leave_out(self, actions: Collection[str]) -> None:
+        """Show all keys but those of these actions; nothing is redrawn when they are the same as before."""
+        if actions != self._left_out:
+            self._left_out = actions
+            self._fill()
+
     def _fill(self) -> None:
         width = self.size.width
         last = [command for command in self._commands if command.action == "help"]
         parts: list[Content] = []
         used = sum(_length(command) for command in last)
         for command in self._commands:
-            if command.action == "help":
+            if command.action == "help" or command.action in self._left_out:
                 continue
             if used + _length(command) > width:
                 break

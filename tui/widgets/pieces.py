@@ -26,22 +26,29 @@ def cell(text: str, width: int, role: str = "text", *, right: bool = False) -> P
 
 
 def fit(pieces: Iterable[tuple[str, str]], width: int) -> list[tuple[str, str]]:
-    """Pieces cut or padded so that they fill exactly `width` cells."""
+    """Pieces cut or padded so that they fill exactly `width` cells; a cut shows as `…`, unless only blanks go."""
     found: list[tuple[str, str]] = []
     left = width
     for text, role in pieces:
         room = cell_len(text)
         if room > left:
+            if text.strip() and cell_len(text.rstrip()) > left:
+                return _cut(found, text, role, left)
             text = set_cell_size(text, left)
             room = left
         if text:
             found.append((text, role))
         left -= room
-        if left <= 0:
-            break
     if left > 0:
         found.append((" " * left, "text"))
     return found
+
+
+def _cut(found: list[tuple[str, str]], text: str, role: str, left: int) -> list[tuple[str, str]]:
+    if left == 0 and found:
+        text, role = found.pop()
+        left = cell_len(text)
+    return [*found, (set_cell_size(text, left - 1) + "…", role)] if left > 0 else found
 
 
 def position(percent: float, width: int) -> int:

@@ -209,8 +209,5 @@ class RowList(ScrollView, can_focus=True):
 
 def line(pieces: Sequence[Piece], width: int, look: Look, ground: Style, *, cursor: bool = False) -> Strip:
     """Pieces as one strip of exactly `width` cells."""
-    segments = [
-        Segment(text, ground + look.style(role, cursor=cursor))
-        for text, role in fit([(look.draw(piece.text), piece.role) for piece in pieces], width)
-    ]
+    segments = [Segment(look.draw(text), ground + look.style(role, cursor=cursor)) for text, role in fit(pieces, width)]
     return Strip(segments, width)
