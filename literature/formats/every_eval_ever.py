@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from literature.formats.rows import Entry, Skipped
+from literature.formats.rows import Entry, Skipped, renamed, within
 from literature.records import ReportedScore
 
 SCHEMA = "0.3.0"
@@ -33,27 +33,27 @@ def is_record(data: Any) -> bool:
 
 def entries(data: Mapping[str, Any], file: str) -> Iterator[Entry | Skipped]:
     """One entry an evaluation result, with its generation arguments as stated."""
-    info, meta, library = _dict(data, "model_info"), _dict(data, "source_metadata"), _dict(data, "eval_library")
+    info, meta, library = within(data, "model_info"), within(data, "source_metadata"), within(data, "eval_library")
     source = str(meta.get("source_organization_name") or meta.get("source_name") or "").replace(";", ",")
     for number, result in enumerate(data["evaluation_results"], start=1):
         if not isinstance(result, dict):
             yield Skipped(f"{file}:{number}", str(result), "an object with evaluation_name and score_details is needed")
             continue
-        details, config = _dict(result, "score_details"), _dict(result, "metric_config")
-        more = _dict(result, "generation_config", "additional_details")
+        details, config = within(result, "score_details"), within(result, "metric_config")
+        more = within(result, "generation_config", "additional_details")
         model, benchmark = str(info.get("name") or info.get("id") or ""), str(result.get("evaluation_name", ""))
         text, unit = str(details.get("score", "")), _UNITS.get(str(config.get("max_score")), "")
         if f"{OURS}sources" in more:
             yield _own(more, model, benchmark, text, unit, f"{file}:{number}")
             continue
         stated = {
-            **_texts(_dict(result, "generation_config", "generation_args"), _ARGUMENTS),
-            **_texts(more, dict(zip(_DETAILS, _DETAILS, strict=True))),
+            **renamed(within(result, "generation_config", "generation_args"), _ARGUMENTS),
+            **renamed(more, dict(zip(_DETAILS, _DETAILS, strict=True))),
             **({"harness": str(library["name"])} if library.get("name") else {}),
         }
-        k = _dict(config, "metric_parameters").get("k")
+        k = within(config, "metric_parameters").get("k")
         metric = f"pass@{k}" if k else str(config.get("metric_id") or "score")
-        error = _dict(details, "uncertainty").get("standard_error", "")
+        error = within(details, "uncertainty").get("standard_error", "")
         error = error.get("value", "") if isinstance(error, dict) else error
         sources = (source,) if source else ()
         yield Entry(model, benchmark, metric, text, f"{file}:{number}", sources, stated, unit, str(error or ""))
@@ -108,14 +108,3 @@ def _record(score: ReportedScore) -> dict[str, Any]:
             }
         ],
     }  # fmt: skip
-
-
-def _dict(data: Any, *keys: str) -> dict[str, Any]:
-    for key in keys:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data if isinstance(data, dict) else {}
-
-
-def _texts(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
-    """Renamed scalars of `data` that are there."""
-    return {ours: str(data[theirs]) for theirs, ours in names.items() if data.get(theirs) not in (None, "", {}, [])}

@@ -11,7 +11,7 @@ from typing import Any
 from literature.errors import TableError
 from literature.formats import every_eval_ever
 from literature.formats.grid import Cell, Grid, Records
-from literature.formats.rows import Entry, Skipped, to_records
+from literature.formats.rows import Entry, Skipped, renamed, to_records, within
 
 _CODE = re.compile(
     r"humaneval|mbpp|multipl-?e|livecodebench|apps\b|ds-?1000|codecontests|bigcodebench|codexglue", re.IGNORECASE
@@ -117,17 +117,6 @@ def _scalar(value: Any) -> str:
     return str(value).strip()
 
 
-def _dict(data: Any, *keys: str) -> dict[str, Any]:
-    for key in keys:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data if isinstance(data, dict) else {}
-
-
-def _texts(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
-    """Renamed scalars of `data` that are there."""
-    return {ours: str(data[theirs]) for theirs, ours in names.items() if data.get(theirs) not in (None, "", {}, [])}
-
-
 def _stem(file: str) -> str:
     name = PurePath(file).name
     for end in (".gz", ".json", "_eval_results", ".eval_results", "_pass_at_k", "evaluation_results"):
@@ -141,8 +130,8 @@ def _other_metric(place: str, name: str, value: Any) -> Skipped:
 
 def _bigcode(data: Mapping[str, Any], file: str) -> Iterator[Entry | Skipped]:
     """bigcode-evaluation-harness: {task: {pass@1: x}, config: {...}}; fractions of one."""
-    config = _dict(data, "config")
-    stated = _texts(
+    config = within(data, "config")
+    stated = renamed(
         config,
         {
             "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "n_samples": "samples", "seed": "seed",
@@ -166,7 +155,7 @@ def _bigcode(data: Mapping[str, Any], file: str) -> Iterator[Entry | Skipped]:
 
 def _leaderboard(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
     """Code leaderboard: {results: [{task, pass@1}], meta: {model}}."""
-    model = str(_dict(data, "meta").get("model", _stem(file)))
+    model = str(within(data, "meta").get("model", _stem(file)))
     for result in data["results"]:
         for metric, value in result.items() if isinstance(result, dict) else ():
             if _PASS.fullmatch(metric):
@@ -175,10 +164,10 @@ def _leaderboard(data: Mapping[str, Any], file: str) -> Iterator[Entry]:
 
 def _lm_eval(data: Mapping[str, Any], file: str) -> Iterator[Entry | Skipped]:
     """lm-evaluation-harness: {results: {task: {"metric,filter": x}}}; fractions of one."""
-    config = _dict(data, "config")
+    config = within(data, "config")
     stated = {
         "harness": "lm-evaluation-harness",
-        **_texts(config, {"model_dtype": "precision", "model_revision": "revision"}),
+        **renamed(config, {"model_dtype": "precision", "model_revision": "revision"}),
     }
     # `model` there is the kind of loader ("hf"); the weights stand among its arguments.
     loaded = re.search(r"(?:^|,)pretrained=([^,]+)", str(config.get("model_args", "")))
@@ -227,12 +216,12 @@ def _papers_with_code(data: list[Any], file: str) -> Iterator[Entry | Skipped]:
             name = str(dataset.get("dataset", "")) if isinstance(dataset, dict) else ""
             if not _CODE.search(name):
                 continue
-            for number, row in enumerate(_dict(dataset, "sota").get("rows") or [], start=1):
+            for number, row in enumerate(within(dataset, "sota").get("rows") or [], start=1):
                 if not isinstance(row, dict):
                     yield Skipped(f"{file}:{name}:{number}", str(row), "no row with model_name and metrics")
                     continue
                 paper = str(row.get("paper_title") or row.get("paper_url") or "").replace(";", ",").strip()
-                for metric, value in _dict(row, "metrics").items():
+                for metric, value in within(row, "metrics").items():
                     place = f"{file}:{name}:{number}"
                     sources = (paper,) if paper else ()
                     yield Entry(str(row.get("model_name", "")), name, metric, str(value), place, sources)

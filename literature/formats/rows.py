@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from literature.cells import CellScore, in_percent, parse_cell, percentages
 from literature.errors import ScoreTextError
@@ -80,3 +80,15 @@ def _record(entry: Entry, cell: CellScore, number: Printed) -> ReportedScore:
         {axis: value for axis, value in entry.stated.items() if value} | cell.stated,
         in_percent(entry.uncertainty, text, number), form,
     )  # fmt: skip
+
+
+def within(data: Any, *keys: str) -> dict[str, Any]:
+    """The object under a path of keys; an empty one where the path leads to none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def renamed(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+    """Scalars of `data` that are there, as text under the names that `names` gives to theirs."""
+    return {ours: str(data[theirs]) for theirs, ours in names.items() if data.get(theirs) not in (None, "", {}, [])}
