@@ -16,8 +16,8 @@ from pathlib import Path
 
 from engine.sandbox import kernel, seccomp
 
-NAMESPACES, LANDLOCK, SEALED, LIMITS = "namespaces", "landlock", "sealed", "limits"
-LEVELS = (NAMESPACES, LANDLOCK, SEALED, LIMITS)
+NAMESPACES, LANDLOCK, SEALED, WASM, LIMITS = "namespaces", "landlock", "sealed", "wasm", "limits"
+LEVELS = (NAMESPACES, LANDLOCK, SEALED, WASM, LIMITS)
 """Levels of confinement, the best first."""
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")

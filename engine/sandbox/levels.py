@@ -6,6 +6,7 @@ import functools
 import importlib.metadata
 import json
 import platform
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,23 +15,31 @@ from typing import Any
 from engine.environment import free_cores
 from engine.errors import SandboxUnavailable
 from engine.protocols import SPLIT, Sandbox
-from engine.sandbox import compiled, kernel
-from engine.sandbox.confine import LANDLOCK, LEVELS, LIMITS, NAMESPACES, SEALED
+from engine.sandbox import compiled, kernel, wasm_runtime
+from engine.sandbox.confine import LANDLOCK, LEVELS, LIMITS, NAMESPACES, SEALED, WASM
 from engine.sandbox.core import cores
 from engine.sandbox.pool import PROTOCOL, Pool, SplitJudge
 from engine.sandbox.router import Router
 from engine.sandbox.server import Server, ServerLost
 from engine.sandbox.session import Ended, Session
 from engine.sandbox.toolchains import TOOLCHAINS
+from engine.sandbox.wasm_judge import WasmJudge
 
 PYTHON = "python"
 PACKAGES = ("numpy",)
-"""Installed packages that a candidate may import, besides the standard library."""
+"""Installed packages that a candidate may import, besides the standard library; at the level `wasm` there are none."""
+
+CONFINED = (NAMESPACES, LANDLOCK, SEALED)
+"""Levels that are tried where none is named, the best first; `wasm` is where the system has none of them."""
 
 ELSEWHERE = "programs are run on Linux (x86-64, aarch64) only; use a Linux machine, a container or WSL 2"
 
 _PROBE = """
-import os, resource, socket
+import os, socket
+try:
+    import resource
+except ImportError:  # as inside WebAssembly
+    resource = None
 leaks = []
 def tries(what, action):
     try:
@@ -46,9 +55,12 @@ tries("a folder could be listed", lambda: os.listdir("/etc"))
 tries("a file could be written", lambda: open("/tmp/.scoretrace", "w").close())
 tries("a folder could be made", lambda: os.mkdir("/tmp/.scoretrace.d"))
 tries("a socket could be opened", lambda: socket.socket().close())
-tries("a process could be started", fork)
-tries("a process could be signalled", lambda: os.kill(os.getppid(), 0))
-tries("a limit could be set", lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+if hasattr(os, "fork"):
+    tries("a process could be started", fork)
+if hasattr(os, "kill"):
+    tries("a process could be signalled", lambda: os.kill(os.getppid(), 0))
+if resource:
+    tries("a limit could be set", lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
 """
 
 
@@ -70,7 +82,12 @@ def probe_levels() -> dict[str, Probe]:
 @functools.cache
 def probe(level: str) -> Probe:
     """One level, tried once in this process's life."""
-    if not kernel.supported():
+    if level == WASM:
+        try:
+            wasm_runtime.check()
+        except SandboxUnavailable as e:
+            return Probe(level, False, str(e), _remedy(level))
+    elif not kernel.supported():
         return Probe(level, False, ELSEWHERE)
     for last in (False, False, True):
         server = Server(configuration(level, 0))
@@ -116,6 +133,8 @@ def _remedy(level: str) -> str:
             return "sudo sysctl -w kernel.unprivileged_userns_clone=1"
         if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
             return "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined ..."
+    if level == WASM and sys.platform in wasm_runtime.SYSTEMS:
+        return wasm_runtime.INSTALL
     if level == LANDLOCK and not kernel.landlock_abi():
         return "boot Linux 5.13 or later with `lsm=landlock,...` on the kernel command line"
     return ""
@@ -130,15 +149,21 @@ def _setting(name: str) -> str:
 
 def configuration(level: str, seed: int, core: int | None = None) -> dict[str, Any]:
     """What a judge and its fork server are started with."""
+    if level == WASM:
+        rest = {"server": "wasm_server", "module": str(wasm_runtime.module_path())}
+        return {"level": level, "seed": seed, "packages": [], "core": core, **rest}
     return {"level": level, "seed": seed, "packages": list(PACKAGES), "core": core}
 
 
 def identity(level: str, seed: int, languages: Sequence[str] = (PYTHON,)) -> str:
     """Everything about a sandbox that may change an outcome of these languages, as JSON text."""
     python = [platform.python_implementation(), platform.python_version(), platform.machine()]
+    packages = {name: _version(name) for name in PACKAGES}
+    if level == WASM:
+        python, packages = [*wasm_runtime.python(), *python], {}
     told: dict[str, Any] = {"protocol": PROTOCOL, "python": python, "level": level}
     if PYTHON in languages:
-        told |= {"packages": {name: _version(name) for name in PACKAGES}, "mode": SPLIT, "seed": seed}
+        told |= {"packages": packages, "mode": SPLIT, "seed": seed}
     others = {name: compiled.version(name) for name in sorted(languages) if name != PYTHON}
     if others:
         told |= {"toolchains": others, "mode": told.get("mode", compiled.MODE)}
@@ -154,8 +179,6 @@ def _version(package: str) -> str:
 
 def open_level(level: str | None, jobs: int | None, seed: int, languages: Sequence[str] = (PYTHON,)) -> Sandbox:
     """A sandbox for these languages. Raises SandboxUnavailable with every reason and remedy."""
-    if not kernel.supported():
-        raise SandboxUnavailable(ELSEWHERE)
     if level is not None and level not in LEVELS:
         raise SandboxUnavailable(f"no confinement is called {level!r}; there are: {', '.join(LEVELS)}")
     most = jobs or free_cores()
@@ -169,12 +192,18 @@ def open_level(level: str | None, jobs: int | None, seed: int, languages: Sequen
 
 def _python_pool(level: str | None, jobs: int, seed: int) -> Pool:
     reasons = []
-    for name in [level] if level else [NAMESPACES, LANDLOCK, SEALED]:
+    for name in [level] if level else CONFINED if kernel.supported() else [WASM]:
         tried = probe(name)
         if tried.available:
-            return Pool(name, [SplitJudge(configuration(name, seed, core)) for core in cores(jobs)])
+            return Pool(name, [_judge(configuration(name, seed, core)) for core in cores(jobs)])
         reasons.append(_reason(tried))
+    if not kernel.supported():
+        reasons.insert(0, ELSEWHERE)
     raise SandboxUnavailable("; ".join(reasons))
+
+
+def _judge(config: dict[str, Any]) -> SplitJudge:
+    return WasmJudge(config, PACKAGES) if config["level"] == WASM else SplitJudge(config)
 
 
 def _compiled_pool(language: str, level: str | None, jobs: int) -> Pool:

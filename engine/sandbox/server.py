@@ -71,7 +71,7 @@ class Server:
         self.stop()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = start_helper("forkserver", theirs.fileno(), self._config)
+            self._process = start_helper(self._config.get("server", "forkserver"), theirs.fileno(), self._config)
         ours.settimeout(READY_S)
         self._control = ours
         try:

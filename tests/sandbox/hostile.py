@@ -29,6 +29,8 @@ VICTIM = Path("/tmp/SBX_VICTIM")
 PLACES = [Path(p, n) for p in ("/tmp", "/var/tmp", "/dev/shm", ".") for n in ("SBX_PWNED", "SBX_SHM")]
 PORT, KEY = 45991, 0x5B5B
 LIMITS = Limits(cpu_s=0.3, wall_s=3.0, memory=512 << 20)
+OF_WASM = Limits(cpu_s=0.05, wall_s=2.0, memory=512 << 20)
+"""At the level wasm, which multiplies CPU limits by 12, about as much."""
 AMPLE = Limits(cpu_s=60.0, wall_s=300.0, memory=512 << 20)
 """For the attacks, many of which never end by themselves, and for programs that must pass, however slow the machine."""
 ANSWERS = {"(1, 2)": 3, "(-1, 1)": 0, "(123456, 654321)": 777777, "(2.5, 0.25)": 2.75, "('ab', 'cd')": "abcd"}
@@ -135,12 +137,13 @@ def processes_after(wanted: dict[int, int]) -> dict[int, int]:
 def run(level: str, attacks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What each attack came to at a level."""
     around, results = Surroundings(), []
+    limits = {"limits": AMPLE, "wasm": OF_WASM}
     sandbox = open_sandbox(level, jobs=1)
     try:
         judge(sandbox, CONTROL, "assert add(1, 2) == 3")
         wanted = descendants()
         for attack in attacks:
-            outcome = judge(sandbox, attack["program"], attack["test"], AMPLE if level == "limits" else LIMITS)
+            outcome = judge(sandbox, attack["program"], attack["test"], limits.get(level, LIMITS))
             control = judge(sandbox, CONTROL, attack["test"])
             left = processes_after(wanted)
             results.append(

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,17 @@ SCRIPT = Path(__file__).with_name("hostile.py")
 AN_ORDINARY_USER = 61183
 
 
-@pytest.mark.parametrize("level", ["namespaces", "landlock", "sealed"])
+@pytest.fixture(scope="module")
+def home_of_all() -> Iterator[str]:
+    """A data folder that every user of this machine can reach and write, unlike pytest's own folders."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield folder
+
+
+@pytest.mark.parametrize("level", ["namespaces", "landlock", "sealed", "wasm"])
 @pytest.mark.parametrize("user", ["as it is", "ordinary"])
-def test_no_attack_gets_through(level: str, user: str, shared: Path) -> None:
+def test_no_attack_gets_through(level: str, user: str, shared: Path, home_of_all: str) -> None:
     """At each level of this machine, as root and as an ordinary user, all attacks fail and do no harm."""
     if not probe(level).available:
         pytest.skip(probe(level).reason)
@@ -26,7 +36,14 @@ def test_no_attack_gets_through(level: str, user: str, shared: Path) -> None:
         pytest.skip("already an ordinary user")
     command = [sys.executable, str(SCRIPT), level, str(shared / "data" / "attacks" / "attacks.jsonl")]
     command += [str(AN_ORDINARY_USER)] if user == "ordinary" else []
-    done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=False,
+        env={**os.environ, "SCORETRACE_HOME": home_of_all},
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     results = json.loads(done.stdout)
     assert len(results) == 50

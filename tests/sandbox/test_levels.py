@@ -26,7 +26,7 @@ CONFINED = ("namespaces", "landlock", "sealed")
 def test_every_level_is_probed_with_a_reason_or_a_yes() -> None:
     """The probe lists all levels, the best first; one that does not work says why."""
     probes = probe_levels()
-    assert list(probes) == ["namespaces", "landlock", "sealed", "limits"]
+    assert list(probes) == ["namespaces", "landlock", "sealed", "wasm", "limits"]
     assert all(p.available or p.reason for p in probes.values())
 
 
