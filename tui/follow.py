@@ -112,7 +112,10 @@ class Follower:
         return ""
 
     def _flaky(self, event: Repeated) -> Iterator[str]:
-        yield from islice(lines(event, lambda id_: self.scores[id_].configuration.label), FLAKY_LINES)
+        def label(id_: str) -> str:
+            return f"{self.scores[id_].model} · {self.scores[id_].configuration.label}"
+
+        yield from islice(lines(event, label), FLAKY_LINES)
         if len(event.flaky) > FLAKY_LINES:
             yield f"flaky: and {len(event.flaky) - FLAKY_LINES} more programs; the report lists all"
 

@@ -16,12 +16,13 @@ from engine.events import (
     Noted,
     PassStarted,
     ReferenceChecked,
+    Repeated,
     Started,
     StateChanged,
 )
 from engine.scoring import Score, fold_scores
 from engine.settings import Configuration
-from tui.kept import Kept, Reply
+from tui.kept import Kept, Place, Reply
 from tui.workload import Workload
 
 ENDED = ("stopped", "finished", "failed")
@@ -104,7 +105,8 @@ class Pass:
 class Problem:
     """One problem as a configuration left it: passes of judged samples, and the first outcome that is no pass.
 
-    `mode` is how a sample was judged, where that is not by plain data alone (`tui.kept.Kept.label`).
+    `mode` is how a sample was judged, where that is not by plain data alone (`tui.kept.Kept.label`); `flaky` says that
+    the program of a sample gave another outcome under another hash seed or random state.
     """
 
     task_id: str
@@ -114,6 +116,7 @@ class Problem:
     kind: str
     detail: str
     mode: str = ""
+    flaky: bool = False
 
 
 @dataclass
@@ -137,6 +140,7 @@ class RunState:
     finished: set[str] = field(default_factory=set)
     unavailable: dict[str, int] = field(default_factory=dict)
     kept: Kept = field(default_factory=Kept)
+    flaky: dict[Place, dict[str, str]] = field(default_factory=dict)
     newest: Generated | None = None
     dirty: set[str] = field(default_factory=set)
     version: int = 0
@@ -195,8 +199,20 @@ class RunState:
             self.pace.start(time)
         elif isinstance(event, ReferenceChecked):
             self.references[event.benchmark] = event
+        elif isinstance(event, Repeated):
+            self._repeated(event)
         elif isinstance(event, Noted):
             self.notes.append(event)
+
+    def _repeated(self, event: Repeated) -> None:
+        """Kinds by seed of the samples whose programs did otherwise; a later event holds for the whole run."""
+        self.dirty.update(configuration for configuration, _, _ in self.flaky)
+        self.flaky = {
+            (configuration, task_id, sample): one["kinds"]
+            for one in event.flaky
+            for configuration, task_id, sample in one["samples"]
+        }
+        self.dirty.update(configuration for configuration, _, _ in self.flaky)
 
     def _started(self, time: float, event: Started) -> None:
         if not self.scores:
@@ -266,13 +282,14 @@ class RunState:
         """The problems of a configuration in the benchmark's order."""
         score = self.scores[configuration]
         for index, task_id in enumerate(score.task_ids):
-            kind, detail, mode = "", "", ""
+            kind, detail, mode, flaky = "", "", "", False
             for sample in range(score.samples):
                 found = score.kinds.get((task_id, sample), "")
                 if found and (not kind or kind == "passed"):
                     kind, detail = found, self.kept.detail((configuration, task_id, sample))
                 mode = mode or self.kept.label((configuration, task_id, sample))
-            yield Problem(task_id, score.passes[index], score.judged[index], score.samples, kind, detail, mode)
+                flaky = flaky or (configuration, task_id, sample) in self.flaky
+            yield Problem(task_id, score.passes[index], score.judged[index], score.samples, kind, detail, mode, flaky)
 
     def configuration(self, found: str) -> Configuration:
         """A configuration by its id."""

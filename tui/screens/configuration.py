@@ -24,6 +24,11 @@ WAITING = "waiting"
 SHOWN = ("all", "not passed", "flips")
 
 
+def _marks(problem: Problem) -> list[str]:
+    """What is to be known of its outcome: that it depends on a seed, and how it was judged."""
+    return [*(["flaky"] if problem.flaky else []), *([problem.mode] if problem.mode else [])]
+
+
 class ConfigurationScreen(BaseScreen):
     """The problems of a configuration."""
 
@@ -123,7 +128,7 @@ class ConfigurationScreen(BaseScreen):
             problem.task_id
             for problem in self._problems.values()
             if self.outcome in ("", problem.kind or WAITING)
-            and wanted in f"{problem.task_id} {problem.kind} {problem.mode} {problem.detail}".casefold()
+            and wanted in " ".join((problem.task_id, problem.kind, *_marks(problem), problem.detail)).casefold()
             and (
                 self.shown == 0
                 or (self.shown == 1 and problem.judged and problem.passed < problem.judged)
@@ -148,7 +153,7 @@ class ConfigurationScreen(BaseScreen):
             Piece("  "),
             cell(reply.stop if reply else "", 7, "open" if reply and reply.stop in ("limit", "no room") else "muted"),
             *((cell(flip, 7, "agree" if flip == "gained" else "against"),) if self.other else ()),
-            Piece(f"{problem.mode}  " if problem.mode else "", "open"),
+            *(Piece(f"{mark}  ", "open") for mark in _marks(problem)),
             Piece(problem.detail, "muted"),
         )
 

@@ -88,6 +88,7 @@ class ProblemScreen(BaseScreen):
             Piece(f" {self.task_id}{sample} ", "text bold"),
             Piece(kind, "agree" if kind == "passed" else "against"),
             Piece(f" · {mode}" if mode else "", "open"),
+            Piece(" · flaky" if (self.key, self.task_id, self.sample) in state.flaky else "", "open"),
             Piece(f" · {reply.tokens} tokens, ended by {reply.stop}" if reply else " · no reply yet"),
             Piece(f" · {score.configuration.label}", "muted"),
         )

@@ -84,6 +84,10 @@ def outcome(sample: Sample) -> Iterator[Line]:
     mode = state.kept.mode(sample.place)
     if mode:
         yield [Piece("judged      "), Piece(mode, "open" if state.kept.label(sample.place) else "text")]
+    flaky = state.flaky.get(sample.place)
+    if flaky:
+        told = ", ".join(f"{seed}: {kind}" for seed, kind in flaky.items())
+        yield [Piece("flaky       ", "open bold"), Piece(f"by hash seed and random state {told}", "open")]
     reply = state.reply(*sample.place)
     if reply is not None:
         yield [Piece(f"reply       {reply.tokens} tokens in {reply.seconds:.1f} s, ended by {stop(reply.stop)}")]
