@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cache.store import StoredOutcome
+from engine.benchmarks.languages import language_of
 from engine.cells import Reading, read_run, reading, reply_of
 from engine.control import Control
 from engine.environment import free_cores
@@ -44,6 +45,11 @@ class _Found:
     recorded: dict[str, str] = field(default_factory=dict)
     samples: dict[str, set[Place]] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
+
+
+def has_seed(benchmark: str) -> bool:
+    """True for a benchmark whose programs' runs have a hash seed and a random state."""
+    return language_of(benchmark).name in SEEDED
 
 
 def summary(event: Repeated) -> str:

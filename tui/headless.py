@@ -127,6 +127,7 @@ def _run(
             f"{study.name}: {preflight.configurations} configurations of {preflight.problems} problems; "
             f"{preflight.generations} generations{kept} instead of {preflight.naive}, {preflight.loads} loads; "
             f"about {duration(preflight.seconds)} ({preflight.basis}), {preflight.bytes / 1e6:.1f} MB on disk"
+            + (f"; then at most {preflight.repeats} executions under other seeds" if preflight.repeats else "")
         )
     session.start(study, only)
     return _watch(session, study, form, expect, report)

@@ -19,6 +19,7 @@ from engine.environment import package_versions
 from engine.kept import kept_key, usable
 from engine.plan import PromptGroup, make_plan
 from engine.protocols import Benchmark
+from engine.repeating import has_seed
 from engine.run import pace_key
 from tui.session import Preflight
 from tui.study import Study
@@ -28,6 +29,8 @@ ASSUMED_TOKENS_PER_SECOND = 250.0
 CHARACTERS_PER_TOKEN = 3.2
 BYTES_PER_REPLY = 700
 """A reply's row with its token ids, its outcome and its events, as measured on the embedded study."""
+BYTES_PER_OUTCOME = 150
+"""An outcome's row under another seed: 96 to 143 bytes as measured on the embedded benchmark."""
 SPARE = 64 << 20
 """Bytes of disk that a run leaves free."""
 
@@ -58,6 +61,7 @@ def estimate(study: Study, store: Store, only: Sequence[str] = ()) -> Preflight:
         shape = study.shape(group.model, group.precision)
         _add(found, group, files[group.model], benchmarks[group.benchmark], shape, store)
     generations = plan.generations(sizes)
+    repeats = study.repeats * sum(sizes[c.benchmark] * c.samples for c in configurations if has_seed(c.benchmark))
     derived = sum(_derived_bytes(files[load.model], load.precision, store) for load in plan.loads)
     return Preflight(
         configurations=len(configurations),
@@ -69,9 +73,10 @@ def estimate(study: Study, store: Store, only: Sequence[str] = ()) -> Preflight:
         naive=plan.naive(sizes),
         tokens=round(found.tokens),
         seconds=found.seconds,
-        bytes=(generations - found.stored) * BYTES_PER_REPLY + derived,
+        bytes=(generations - found.stored) * BYTES_PER_REPLY + repeats * BYTES_PER_OUTCOME + derived,
         free=shutil.disk_usage(store.path.parent).free,
         basis=_basis(found.measured, len(plan.groups)),
+        repeats=repeats,
     )
 
 

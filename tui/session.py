@@ -22,7 +22,8 @@ class Preflight:
     Counts after sharing: `configurations` of the grid, `passes` over the problems, `loads` of weights, `generations`
     to be kept, of which `stored` exist already as far as finished passes of the same file and engine tell (the worker
     looks each up), `naive` without sharing; `tokens`, `seconds` and `bytes` (replies, outcomes, derived model files)
-    are estimates for what is not stored, and `basis` says what they rest on. `free` is the disk's free bytes.
+    are estimates for what is not stored, and `basis` says what they rest on. `free` is the disk's free bytes; `repeats`
+    the most executions that repeats under other seeds add, if every reply makes a program of its own.
     """
 
     configurations: int
@@ -37,6 +38,7 @@ class Preflight:
     bytes: int
     basis: str
     free: int = 1 << 62
+    repeats: int = 0
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from cache.store import Store
 from engine.benchmarks import open_benchmark
 from engine.kept import Count, PassCount, kept_key, usable
 from engine.plan import make_plan
+from engine.repeating import has_seed
 from engine.settings import Decoding, Grid
 from tui.local import LocalSession
-from tui.preflight import BYTES_PER_REPLY, estimate, with_room
+from tui.preflight import BYTES_PER_OUTCOME, BYTES_PER_REPLY, estimate, with_room
 from tui.study import ModelChoice, Study
 
 VERSION = importlib.metadata.version("llama-cpp-python")
@@ -175,3 +176,20 @@ def test_enough_room_is_no_obstacle(store: Store, study: Study, tmp_path: Path) 
     """The numbers pass through unchanged."""
     found = estimate(study, store)
     assert with_room(found, tmp_path) == found
+
+
+def test_repeats_are_counted_as_executions_at_most(store: Store, study: Study) -> None:
+    """Every judged sample under each other seed, if no two programs are the same; none where none are asked for."""
+    assert estimate(study, store).repeats == 0
+    found = estimate(dataclasses.replace(study, repeats=3), store)
+    assert found.repeats == 3 * 64 * (1 + 2) * 2
+    without = estimate(study, store)
+    assert found.seconds == without.seconds
+    assert found.bytes - without.bytes == found.repeats * BYTES_PER_OUTCOME
+
+
+def test_languages_without_a_seed_add_no_execution() -> None:
+    """A Rust program is run the same way under every seed."""
+    assert [has_seed(name) for name in ("bugfix-mini", "humanevalfixtests-python", "humanevalfixtests-rust")] == [
+        True, True, False,
+    ]  # fmt: skip
