@@ -85,7 +85,13 @@ class JudgePool:
         """Outcomes that are there now; waits for some while more than BACKLOG programs are on their way, so that a slow
         sandbox holds up the model instead of filling the memory.
         """
-        while not self._finished.empty() or self.pending > BACKLOG:
+        while self.pending > BACKLOG:
+            self._arrived(*self._finished.get())
+        yield from self.there()
+
+    def there(self) -> Iterator[tuple[Candidate, StoredOutcome]]:
+        """Outcomes that are there now, without waiting for any; also when the pool is closed."""
+        while not self._finished.empty():
             self._arrived(*self._finished.get())
         ready, self._ready = self._ready, []
         yield from ready

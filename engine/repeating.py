@@ -147,18 +147,18 @@ class Repeater:
                 # The program's key under seed 0 goes through the pool in place of its reply's.
                 pool.submit(Candidate(*place, key), program, limits)
                 self._control.check()
-                self._take(seed, pool.collect())
+                self._take(seed, pool.there())
             while pool.pending:
                 self._wait(seed, pool)
-            self._take(seed, pool.collect())
+            self._take(seed, pool.there())
         finally:
             pool.close()
             # What had begun when a stop was asked for has an outcome by now.
-            self._take(seed, pool.collect())
+            self._take(seed, pool.there())
 
     def _wait(self, seed: int, pool: JudgePool) -> None:
         self._control.check()
-        self._take(seed, pool.collect())
+        self._take(seed, pool.there())
         time.sleep(_LOOK_S)
 
     def _programs(self, *, first: bool) -> Iterator[tuple[Place, str, Program, Limits]]:

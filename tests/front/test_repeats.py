@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from engine.benchmarks import open_benchmark
+from engine.sandbox import probe_levels
 from engine.settings import Decoding, Grid
 from tui import study as studies
 from tui.cli import DONE, WRONG_INPUT, run_cli
@@ -127,3 +129,30 @@ def test_the_command_line_goes_before_the_study(tmp_path: Path, monkeypatch: Any
     (tmp_path / "s.toml").write_text(studies.dumps(STUDY))
     assert run_cli(["run", str(tmp_path / "s.toml"), "--repeats", "2"]) == DONE
     assert seen[0].repeats == 2
+
+
+def test_an_imported_run_is_repeated_in_the_machines_own_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other people's programs, whatever made them: the one that looks at the order of a set of strings is named, the
+    report lists it, and a bundle of it verifies here.
+    """
+    if not any(p.available for p in probe_levels().values() if p.level != "limits"):
+        pytest.skip("no level of confinement works on this machine")
+    monkeypatch.setenv("SCORETRACE_HOME", str(tmp_path / "home"))
+    problems = open_benchmark("bugfix-mini").problems
+    unsteady = "    if list({'a', 'b', 'c', 'd', 'e', 'f'})[0] < 'd':\n        return None\n"
+    rows = [
+        {"task_id": p.task_id, "solution": p.header + (unsteady if p is problems[4] else "") + p.canonical}
+        for p in problems
+    ]
+    (tmp_path / "others.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["--benchmark", "bugfix-mini", "--no-reference-check"]
+    assert run_cli(["import-generations", str(tmp_path / "others.jsonl"), *words]) == DONE
+    assert run_cli(["run", "--resume", "1", "--repeats", "7", "--report", str(tmp_path / "report")]) == DONE
+    assert "64 programs executed again under seeds 1 to 7: 1 gave another outcome (1 sample)" in capsys.readouterr().out
+    (row,) = json.loads((tmp_path / "report" / "report.json").read_text())["repeats"]["samples"]
+    assert row["task_id"] == problems[4].task_id
+    assert run_cli(["bundle", "--run", "1", "--out", str(tmp_path / "b.zip")]) == DONE
+    assert run_cli(["verify", str(tmp_path / "b.zip")]) == DONE
+    assert "64 programs executed again under 7 other seeds" in capsys.readouterr().out
