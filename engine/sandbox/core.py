@@ -22,6 +22,8 @@ def cores(wanted: int) -> list[int | None]:
 
     Cores of their own come before those that share their circuits with one taken before.
     """
+    if not hasattr(os, "sched_getaffinity"):
+        return [None] * wanted
     free = sorted(os.sched_getaffinity(0))
     if not 1 < len(free) >= wanted:
         return [None] * wanted
@@ -52,7 +54,7 @@ class Core:
     """One judge's hold on its core; none when `core` is None. What this process starts is held there, too."""
 
     def __init__(self, core: int | None) -> None:
-        self._all = os.sched_getaffinity(0)
+        self._all = os.sched_getaffinity(0) if core is not None else set()
         self._core = core if core is not None and _hold((0,), core) else None
         self._looked = self._look = 0.0
         self._wall = self._cpu = 0.0

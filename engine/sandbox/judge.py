@@ -40,7 +40,8 @@ def main(fd: int, config: dict[str, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the pool's to handle
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     wanted = _MEMORY if most == resource.RLIM_INFINITY else min(_MEMORY, most)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
+    with contextlib.suppress(OSError, ValueError):  # macOS refuses
+        resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
     host = messages.Channel(socket.socket(fileno=fd))
     lean, full = servers = Server({**config, "packages": []}), Server(config)
 

@@ -32,7 +32,9 @@ PACKAGES = ("numpy",)
 CONFINED = (NAMESPACES, LANDLOCK, SEALED)
 """Levels that are tried where none is named, the best first; `wasm` is where the system has none of them."""
 
-ELSEWHERE = "programs are run on Linux (x86-64, aarch64) only; use a Linux machine, a container or WSL 2"
+ELSEWHERE = (
+    "the kernel's confinement is used on Linux (x86-64, aarch64) only: a Linux machine, a container or WSL 2 has it"
+)
 
 _PROBE = """
 import os, socket

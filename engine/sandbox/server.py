@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import SandboxUnavailable
-from engine.sandbox import control, messages
+from engine.sandbox import control, messages, packets
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 START = f"import sys; sys.path.insert(0, {_ROOT!r}); from engine.sandbox import MODULE as m; import json; "
@@ -69,7 +69,7 @@ class Server:
         if self._process is not None and self._process.poll() is None:
             return
         self.stop()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = packets.pair()
         with theirs:
             self._process = start_helper(self._config.get("server", "forkserver"), theirs.fileno(), self._config)
         ours.settimeout(READY_S)

@@ -99,7 +99,10 @@ def load(path: Path) -> tuple[Any, Any]:
 def _load(path: Path) -> tuple[Any, Any]:
     import wasmtime
 
-    engine = wasmtime.Engine()
+    config = wasmtime.Config()
+    if sys.platform == "darwin":
+        config.macos_use_mach_ports = False  # a thread serves them, which a fork would not have
+    engine = wasmtime.Engine(config)
     return engine, wasmtime.Module.deserialize_file(engine, str(path))
 
 

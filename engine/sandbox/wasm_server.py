@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from engine.errors import SandboxUnavailable
-from engine.sandbox import child, kernel, wasm_guest, wasm_runtime
+from engine.sandbox import child, kernel, packets, wasm_guest, wasm_runtime
 from engine.sandbox.control import Job, Report, receive_end, receive_request, send_report
 from engine.sandbox.wasm_host import Exited, Host
 
@@ -30,7 +30,7 @@ _ERROR_MAX = 400
 
 def main(fd: int, config: dict[str, Any]) -> None:
     """Start the guest as `config` says (`seed`, `module`: the path of the compiled Python), serve, and end with it."""
-    control = socket.socket(fileno=fd)
+    control = packets.at(fd)
     if kernel.supported():
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.chdir("/")

@@ -51,9 +51,10 @@ def test_an_unknown_level_is_refused() -> None:
 
 
 def test_another_system_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere than on Linux, opening says so; importing works."""
+    """Elsewhere than on Linux, opening says so and names the extra that would do; importing works."""
     monkeypatch.setattr(kernel, "supported", lambda: False)
-    with pytest.raises(SandboxUnavailable, match="Linux"):
+    monkeypatch.setattr(levels, "probe", lambda level: levels.Probe(level, False, "not installed", "a command"))
+    with pytest.raises(SandboxUnavailable, match=r"Linux.*; wasm: not installed \(try: a command\)"):
         open_sandbox()
 
 
