@@ -80,7 +80,7 @@ def slot_server(
     port = _free_port()
     command = [str(binary), "--model", str(path), "--port", str(port), "--parallel", str(slots), "--no-webui"]
     command += ["--ctx-size", str(slot_tokens * slots), "--threads", str(threads), "--threads-batch", str(threads)]
-    command += [] if llamacpp.repacks() else ["--no-repack"]
+    command += ["--no-repack"] if llamacpp.amx() else []
 
     def ask(prompt: Sequence[int]) -> tuple[int, str]:
         body = {"prompt": list(prompt), "n_predict": limit, "temperature": 0.0, "repeat_penalty": 1.0}

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import ModelError
+from engine.models.amx import layouts_without_amx
 from engine.models.decoder import Logits
 from engine.models.memory import padded
 
@@ -64,11 +65,26 @@ def _library() -> Any:
 def repacks() -> bool:
     """Whether weights may be laid out anew for special kernels, as llama.cpp does by default.
 
-    Not where it was built for AMX: GCC 12 drops most of the tile configuration (its `_tile_loadconfig` claims to
-    read 8 bytes of 64), and the first step over quantised weights then ends the process. No call tells a sound AMX
-    build from such a one, so the kernels before AMX are used.
+    Not where that would bring in its AMX kernels, which common builds get wrong (`engine.models.amx`).
     """
-    return "AMX_INT8" not in build()["instruction sets"].split()
+    return amx() != "on"
+
+
+@functools.cache
+def amx() -> str:
+    """`off` where the build has AMX kernels that it was kept from, `on` where it could not be; empty without them."""
+    if "AMX_INT8" not in _features():
+        return ""
+    _library()
+    from llama_cpp._ggml import libggml
+
+    return "on" if "AMX" in layouts_without_amx(libggml) else "off"
+
+
+@functools.cache
+def _features() -> tuple[str, ...]:
+    told = _library().llama_print_system_info().decode()
+    return tuple(told.replace(" = 1", "").replace("|", "").replace("CPU :", "").split())
 
 
 def last_log_lines(count: int = 3) -> str:
@@ -81,7 +97,7 @@ def build() -> Mapping[str, str]:
     """What is linked in, as far as it may change a token: package and llama.cpp version, instruction sets, devices."""
     lib = _library()
     version = lib.llama_version().decode() if hasattr(lib, "llama_version") else "unknown"
-    features = lib.llama_print_system_info().decode().replace(" = 1", "").replace("|", "").replace("CPU :", "").split()
+    features = [f"{name}=off" if name == "AMX_INT8" and amx() == "off" else name for name in _features()]
     return {
         "engine": f"llama-cpp-python {lib.__version__} (llama.cpp {version})",
         "instruction sets": " ".join(features),
