@@ -21,7 +21,7 @@ import sys
 import time
 from typing import Any
 
-from engine.sandbox import child, confine, kernel, messages, seccomp
+from engine.sandbox import child, confine, kernel, memory, messages, seccomp
 from engine.sandbox.control import Job, Report, receive_end, receive_request, send_report
 from engine.sandbox.preludes import Preludes
 
@@ -70,11 +70,13 @@ def prepare(config: dict[str, Any]) -> tuple[int, int]:
     """Enter the level, load the modules, lock; the address space in use, in bytes, and this process's id outside."""
     level, packages = config["level"], tuple(config["packages"])
     seen = confine.view(packages)
-    uid, gid, unused = os.getuid(), os.getgid(), confine.unused_uid()
+    uid, gid = os.getuid(), os.getgid()
+    unused = _unused_uid() if uid == 0 else uid
     os.chdir("/")
     if level == confine.NAMESPACES:
         confine.enter_namespaces(uid, gid)
     statm, pid = os.open("/proc/self/statm", os.O_RDONLY), int(os.readlink("/proc/self"))  # noqa: PTH115
+    own = memory.Memory()
     if level == confine.NAMESPACES:
         confine.build_root(seen)
     else:
@@ -87,6 +89,8 @@ def prepare(config: dict[str, Any]) -> tuple[int, int]:
         kernel.set_capabilities()
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     _preload(packages, config["seed"])
+    own.shape()
+    gc.freeze()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     sys.path[:] = list(seen.folders) + [f"{folder}/lib-dynload" for folder in seen.folders]
     sys.argv[:] = [""]
@@ -96,6 +100,22 @@ def prepare(config: dict[str, Any]) -> tuple[int, int]:
     pages = int(os.pread(statm, 100, 0).split()[0])
     os.close(statm)
     return pages * os.sysconf("SC_PAGE_SIZE"), pid
+
+
+def _unused_uid() -> int:
+    """What `confine.unused_uid` gives, in a process of its own: the libraries that it loads are left there."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(theirs, str(confine.unused_uid()).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    found = os.read(ours, 16)
+    os.close(ours)
+    os.waitpid(pid, 0)
+    return int(found)
 
 
 def _preload(packages: tuple[str, ...], seed: int) -> None:

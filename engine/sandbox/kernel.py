@@ -11,15 +11,19 @@ import functools
 import os
 import platform
 import sys
+from typing import Any
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x00020000, 0x02000000, 0x04000000
 CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x08000000, 0x10000000, 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 4096, 16384, 1 << 18
 MNT_DETACH = 2
+PROT_READ, PROT_WRITE, PROT_EXEC = 1, 2, 4
 CAP_DAC_READ_SEARCH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER = 1, 4, 8, 38, 36
 
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_MAP_PRIVATE, _MAP_ANONYMOUS, _MADV_HUGEPAGE = 2, 0x20, 14
+_MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID = 1, 2
 _MOUNT_SETATTR, _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 442, 444, 445, 446  # the same on both machines
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
@@ -94,6 +98,41 @@ def enter_root(new_root: str) -> None:
     _call(_PIVOT_ROOT[machine()], "pivot_root", b".", b".")
     detach(".")
     os.chdir("/")
+
+
+def map_memory(size: int) -> int:
+    """Address of new memory that can be written to."""
+    take = libc()["mmap"]  # an object of its own, whose types no other caller sees
+    take.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)
+    return _address(take, None, size, PROT_READ | PROT_WRITE, _MAP_PRIVATE | _MAP_ANONYMOUS, -1, 0)
+
+
+def move_memory(start: int, size: int, target: int) -> None:
+    """Have pages at another address, instead of what is there."""
+    move = libc()["mremap"]
+    move.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
+    _address(move, start, size, size, _MREMAP_MAYMOVE | _MREMAP_FIXED, target)
+
+
+def _address(call: Any, *values: int | None) -> int:
+    call.restype = ctypes.c_void_p
+    made = call(*values)
+    return _checked(-1 if made in (None, ctypes.c_void_p(-1).value) else made, "memory")
+
+
+def unmap(start: int, size: int) -> None:
+    """munmap(2)."""
+    _checked(libc().munmap(ctypes.c_void_p(start), ctypes.c_size_t(size)), "munmap")
+
+
+def protect(start: int, size: int, access: int) -> None:
+    """mprotect(2) with PROT_* flags."""
+    _checked(libc().mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), access), "mprotect")
+
+
+def advise_large(start: int, size: int) -> None:
+    """Have memory in large pages where there are some (MADV_HUGEPAGE)."""
+    _checked(libc().madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), _MADV_HUGEPAGE), "madvise")
 
 
 def set_capabilities(*kept: int) -> None:
