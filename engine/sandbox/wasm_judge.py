@@ -30,7 +30,12 @@ class WasmJudge(SplitJudge):
     def ask(self, program: Program, limits: Limits) -> Outcome:
         """The outcome of one program."""
         prelude = self._without_absent(program)
-        return self._told(super().ask(replace(program, prelude=prelude), slower(limits)))
+        outcome = super().ask(replace(program, prelude=prelude), slower(limits))
+        handed = [package for package in self._absent if re.search(rf"\b{package}\b", program.test)]
+        if handed and outcome.kind == "exited early" and outcome.detail == "exit code 1":
+            detail = f"the tests use {handed[0]}, which this level does not have, and the program ended on that"
+            return replace(outcome, kind="unavailable", detail=detail)
+        return self._told(outcome)
 
     def _without_absent(self, program: Program) -> str:
         """The prelude without imports of absent packages where neither program nor tests name them.
@@ -49,10 +54,6 @@ class WasmJudge(SplitJudge):
     def _told(self, outcome: Outcome) -> Outcome:
         """What the program ended on because of the level is not the program's failure."""
         missing = _MISSING.match(outcome.detail)
-        if missing is None and "an array, and no numpy here" in outcome.detail:
-            return replace(
-                outcome, kind="unavailable", detail="the tests hand over an array, and this level has no numpy"
-            )
         if missing is not None and missing[1] in self._absent:
             return replace(
                 outcome, kind="unavailable", detail=f"this level has no {missing[1]}, which the program uses"

@@ -48,7 +48,7 @@ def check() -> Path:
     folder = Path(found.origin).parent if found is not None and found.origin else Path()
     path = folder / f"python-{PYTHON_VERSION}.wasm"
     try:
-        told = hashlib.sha256(path.read_bytes()).hexdigest()
+        told = digest(path)
     except OSError as e:
         raise SandboxUnavailable(f"{path} cannot be read ({e.strerror}): install {RUNTIME} again") from e
     if told != SHA256:
@@ -109,9 +109,14 @@ def _load(path: Path) -> tuple[Any, Any]:
 def _whole(path: Path) -> bool:
     """True where the compiled form is what was written; code that was changed on the disk is never run."""
     try:
-        return _digest_path(path).read_text() == hashlib.sha256(path.read_bytes()).hexdigest()
+        return _digest_path(path).read_text() == digest(path)
     except (OSError, ValueError):
         return False
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _digest_path(path: Path) -> Path:
@@ -137,9 +142,10 @@ def compile_to(source: str, path: str) -> None:
     import wasmtime
 
     target = Path(path)
-    made = wasmtime.Module.from_file(wasmtime.Engine(), source).serialize()
+    part = target.with_name(f"{target.name}.{os.getpid()}")
     target.parent.mkdir(parents=True, exist_ok=True)
+    part.touch()  # where that cannot be done, it is told before the long part
+    made = wasmtime.Module.from_file(wasmtime.Engine(), source).serialize()
     for place, data in ((target, bytes(made)), (_digest_path(target), hashlib.sha256(made).hexdigest().encode())):
-        part = place.with_name(f"{place.name}.{os.getpid()}")
         part.write_bytes(data)
         part.replace(place)

@@ -56,7 +56,7 @@ class Template:
         self._error = b""
         self._channel: socket.socket | None = None
         self._cpu_most = child.no_more_than_inherited(resource.RLIMIT_CPU, _ANY)
-        arguments = [b"python", b"-s", b"-P", b"-S", b"-B", b"-c", wasm_guest.text(seed).encode()]
+        arguments = [b"python", b"-s", b"-P", b"-B", b"-c", wasm_guest.text(seed).encode()]
         environment = [f"PYTHONHASHSEED={seed}".encode(), b"PYTHONUTF8=1"]
         self._host = Host(arguments, environment, seed, self._receive, self._send, self._complain, self._alive)
 

@@ -32,7 +32,7 @@ def take_away() -> None:
                 delattr(module, name)
     pair, clock, limit = socket.socketpair, time.clock_gettime, resource.setrlimit
 
-    def socketpair(family: int = socket.AF_UNIX, type: int = socket.SOCK_STREAM, proto: int = 0):  # noqa: A002, ANN202
+    def socketpair(family: int = socket.AF_UNIX, type: int = socket.SOCK_STREAM, proto: int = 0):
         if type == socket.SOCK_SEQPACKET:
             raise OSError(43, "Protocol not supported")
         return pair(family, type, proto)

