@@ -28,6 +28,15 @@ SHA256 = "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"
 """CPython 3.12.0 for WASI as VMware's webassembly-language-runtimes released it (python/3.12.0+20231211-040d5a6)."""
 
 _COMPILE_S = 600.0
+_PAGE = 1 << 16
+_MEMORY, _STACK = b"\x05\x04\x01\x00\xa0\x01", b"\x06\x08\x01\x7f\x01\x41\x80\x80\x20\x0b"
+"""Two sections of that file: a memory of 160 pages, and the stack pointer's start at 524288, growing down."""
+_PAGES, _MORE = 160, 512
+"""Pages of memory as released, and those that are added as the stack (32 MiB).
+
+The half megabyte of the release is full after some 60 calls that go through C code, such as a recursion below
+`functools.lru_cache`, which are no more than an honest program makes.
+"""
 SYSTEMS = ("linux", "darwin")
 """Where the judge and its processes run (`sys.platform`)."""
 
@@ -65,7 +74,7 @@ def _version(distribution: str) -> str:
 
 def module_path() -> Path:
     """Where the compiled form for this engine, this Python and this processor lies, whether it is there or not."""
-    key = hashlib.sha256(repr((_version(ENGINE), SHA256, platform.machine(), _processor())).encode()).hexdigest()
+    key = hashlib.sha256(repr((_version(ENGINE), SHA256, _MORE, platform.machine(), _processor())).encode()).hexdigest()
     return home() / "wasm" / f"python-{PYTHON_VERSION}-{key[:16]}.cwasm"
 
 
@@ -137,6 +146,30 @@ def _compile_apart(source: Path, path: Path) -> None:
         raise SandboxUnavailable(f"{source.name} could not be compiled into {path.parent}: {last}"[:300])
 
 
+def with_larger_stack(module: bytes) -> bytes:
+    """The module with its stack in pages of its own behind the rest of its memory, where nothing else lies.
+
+    The allocator takes what is between the module's data and its released end, and grows the memory from its real end.
+    """
+    pages = _PAGES + _MORE
+    memory = b"\x01\x00" + _leb(pages)
+    stack = b"\x01\x7f\x01\x41" + _leb(pages * _PAGE) + b"\x0b"
+    sections = bytes([5, len(memory)]) + memory + bytes([6, len(stack)]) + stack
+    before, found, after = module.partition(_MEMORY + _STACK)
+    if not found:
+        raise ValueError("the module's memory and stack are not where they should be")
+    return before + sections + after
+
+
+def _leb(number: int) -> bytes:
+    """A positive number in LEB128, signed (which reads the same unsigned)."""
+    coded = bytearray()
+    while number >= 64:
+        coded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*coded, number])
+
+
 def compile_to(source: str, path: str) -> None:
     """Compile a module and keep it with its digest; each file appears whole or not at all."""
     import wasmtime
@@ -145,7 +178,7 @@ def compile_to(source: str, path: str) -> None:
     part = target.with_name(f"{target.name}.{os.getpid()}")
     target.parent.mkdir(parents=True, exist_ok=True)
     part.touch()  # where that cannot be done, it is told before the long part
-    made = wasmtime.Module.from_file(wasmtime.Engine(), source).serialize()
+    made = wasmtime.Module(wasmtime.Engine(), with_larger_stack(Path(source).read_bytes())).serialize()
     for place, data in ((target, bytes(made)), (_digest_path(target), hashlib.sha256(made).hexdigest().encode())):
         part.write_bytes(data)
         part.replace(place)

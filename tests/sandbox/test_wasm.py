@@ -102,6 +102,22 @@ def test_memory_is_counted_from_what_is_loaded_before(judged_inside: Callable[..
     assert judged_inside("def f(n):\n    return len(bytes(n << 20))", "f(80)", limits).kind == "memory"
 
 
+@pytest.mark.parametrize(
+    "calls",
+    [
+        "@functools.lru_cache(None)\ndef f(n):\n    return n if n < 2 else f(n - 1) + f(n - 2) - f(n - 2) + 1",
+        "def f(n):\n    return sum(f(n - 1) for _ in range(1)) + 1 if n else 0",
+        "class A:\n    def __init__(self, n):\n        self.x = A(n - 1).x + 1 if n else 0\nf = lambda n: A(n).x",
+    ],
+)
+def test_calls_may_nest_through_c_code(calls: str, judged_inside: Callable[..., Outcome]) -> None:
+    """A recursion of 150 calls through C code has the stack that it needs, and large data stays what it was."""
+    kept = "kept = list(range(3_000_000))"
+    candidate = f"import functools\n{kept}\n{calls}\ndef g():\n    return f(150), kept == list(range(3_000_000))"
+    outcome = judged_inside(candidate, "assert (f(150), g()) == (150, (150, True))")
+    assert outcome.passed, outcome
+
+
 def test_what_this_python_lacks_is_no_failure(judged_inside: Callable[..., Outcome]) -> None:
     """numpy is missing: unavailable. A module of the standard library, or threads: refused by the sandbox."""
     numpy = judged_inside("def f(x):\n    import numpy\n    return x", "assert f(1) == 1")
