@@ -7,6 +7,7 @@ the seed, so that a run that is taken up again repeats what is missing and nothi
 from __future__ import annotations
 
 import time
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -38,9 +39,12 @@ Place = tuple[str, str, int]
 
 @dataclass
 class _Found:
-    """What the passes have shown so far: programs by a part of their keys, and outcomes other than seed 0's."""
+    """What the passes have shown so far: 64 bits of the key of each sample's program, and outcomes other than seed 0's.
 
-    programs: set[int] = field(default_factory=set)
+    A grid has a million samples, most of whose programs are steady: no more than that is remembered of those.
+    """
+
+    programs: array[int] = field(default_factory=lambda: array("Q"))
     other: dict[str, dict[int, str]] = field(default_factory=dict)
     recorded: dict[str, str] = field(default_factory=dict)
     samples: dict[str, set[Place]] = field(default_factory=dict)
@@ -189,7 +193,8 @@ class Repeater:
             if kept is None or kept.kind != kind:
                 skipped[OTHER_SANDBOX] += 1
                 continue
-            self._found.programs.add(int(key[:16], 16))
+            if first:
+                self._found.programs.append(int(key[:16], 16))
             yield (event.configuration, event.task_id, event.sample), key, program, read.benchmark.limits
 
     def _take(self, seed: int, results: Iterable[tuple[Candidate, StoredOutcome]]) -> None:
@@ -207,6 +212,8 @@ class Repeater:
         return self._scores[configuration].kinds[task_id, sample]
 
     def _event(self, seeds: int) -> Repeated:
+        import numpy
+
         found, listed = self._found, []
         for key, other in found.other.items():
             kinds = [found.recorded[key], *(other.get(seed, found.recorded[key]) for seed in range(1, seeds + 1))]
@@ -215,7 +222,7 @@ class Repeater:
                 listed.append({"kinds": by_seed, "samples": [list(place) for place in sorted(found.samples[key])]})
         return Repeated(
             seeds=seeds,
-            programs=len(found.programs),
+            programs=len(numpy.unique(numpy.array(found.programs))),
             flaky=sorted(listed, key=lambda one: one["samples"]),
             unavailable=sum(kind == "unavailable" for other in found.other.values() for kind in other.values()),
             skipped=dict(sorted(found.skipped.items())),
