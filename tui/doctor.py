@@ -114,9 +114,8 @@ def _sandbox() -> Finding:
     try:
         sandbox = open_sandbox(jobs=1)
     except SandboxUnavailable as error:
-        return Finding(
-            "sandbox", "missing", str(error), "programs are not run on this machine; scores need another one"
-        )
+        remedy = probe_levels()["wasm"].remedy or "programs are not run on this machine; scores need another one"
+        return Finding("sandbox", "missing", str(error), remedy)
     sandbox.close()
     text = f"level {sandbox.level}: untrusted programs run confined"
     best = next(iter(probe_levels().values()))

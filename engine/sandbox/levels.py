@@ -29,8 +29,8 @@ PYTHON = "python"
 PACKAGES = ("numpy",)
 """Installed packages that a candidate may import, besides the standard library; at the level `wasm` there are none."""
 
-CONFINED = (NAMESPACES, LANDLOCK, SEALED)
-"""Levels that are tried where none is named, the best first; `wasm` is where the system has none of them."""
+CONFINED = (NAMESPACES, LANDLOCK, SEALED, WASM)
+"""Levels that are tried where none is named, the best first; on other systems than Linux only the last."""
 
 ELSEWHERE = (
     "the kernel's confinement is used on Linux (x86-64, aarch64) only: a Linux machine, a container or WSL 2 has it"
@@ -194,7 +194,7 @@ def open_level(level: str | None, jobs: int | None, seed: int, languages: Sequen
 
 def _python_pool(level: str | None, jobs: int, seed: int) -> Pool:
     reasons = []
-    for name in [level] if level else CONFINED if kernel.supported() else [WASM]:
+    for name in [level] if level else CONFINED if kernel.supported() else CONFINED[-1:]:
         tried = probe(name)
         if tried.available:
             return Pool(name, [_judge(configuration(name, seed, core)) for core in cores(jobs)])

@@ -231,11 +231,10 @@ def test_it_is_chosen_and_works_without_what_only_linux_has() -> None:
     assert json.loads(done.stdout) == [["passed", "wasm"], ["failed", "wasm"], ["timeout", "wasm"]]
 
 
-def test_it_is_not_chosen_where_the_kernel_confines() -> None:
-    """On Linux it has to be named: where the kernel's levels do not work, nothing is run, as before."""
-    refused = {name: levels.Probe(name, name == "wasm", "not here") for name in levels.LEVELS}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(levels, "probe", refused.__getitem__)
-        with pytest.raises(SandboxUnavailable, match="sealed: not here"):
-            open_sandbox()
-        assert open_sandbox("wasm", jobs=1).level == "wasm"
+def test_the_kernels_levels_go_first() -> None:
+    """Where no level is named, this one is taken only where none of the kernel's works; the outcome says so."""
+    for working, expected in (({"sealed", "wasm"}, "sealed"), ({"wasm", "limits"}, "wasm")):
+        probes = {name: levels.Probe(name, name in working, "not here") for name in levels.LEVELS}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(levels, "probe", probes.__getitem__)
+            assert open_sandbox(jobs=1).level == expected
