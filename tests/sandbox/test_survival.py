@@ -191,6 +191,42 @@ def test_nothing_outlives_the_program_that_opened_the_sandbox() -> None:
         assert gone(helpers)
 
 
+STARTS = """
+import os, time
+def started(own_session, twice):
+    told, tell = os.pipe()
+    if os.fork() == 0:
+        if own_session:
+            os.setsid()
+        if twice and os.fork():
+            os._exit(0)
+        os.write(tell, str(os.getpid()).encode())
+        time.sleep(3000)
+        os._exit(0)
+    return int(os.read(told, 20))
+def f():
+    pids = [started(session, twice) for session in (False, True) for twice in (False, True)]
+    for pid in pids:
+        os.kill(pid, 0)
+    return len(pids)
+"""
+"""Starts four processes that outlive it: in its session or one of their own, its children or orphans."""
+
+
+def test_what_a_program_starts_ends_with_it_where_nothing_keeps_it_from_starting_any() -> None:
+    """At the level limits, processes that a program starts run, and none is left when its outcome is there."""
+    sandbox = fresh("limits", jobs=1)
+    try:
+        assert sandbox.run(RIGHT, LIMITS).passed
+        helpers = descendants(os.getpid())
+        outcome = sandbox.run(Program("", STARTS, "assert f() == 4", "f"), LIMITS)
+        left = descendants(os.getpid())
+        assert outcome.passed, outcome
+        assert left == helpers
+    finally:
+        sandbox.close()
+
+
 def test_many_programs_leave_memory_and_processes_as_they_were() -> None:
     """After many programs, the helpers are the same and have not grown."""
     sandbox = fresh(jobs=1)
