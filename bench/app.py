@@ -66,8 +66,24 @@ def start(folder: Path) -> float:
         return time.perf_counter() - begin
     finally:
         os.write(head, b"q")
-        process.wait(20)
+        _drain(process, head)
         os.close(head)
+
+
+def _drain(process: subprocess.Popen[bytes], head: int) -> None:
+    """Read until the process has ended: one that cannot write does not end."""
+    end = time.perf_counter() + 20
+    while process.poll() is None and time.perf_counter() < end:
+        if select.select([head], [], [], 0.1)[0]:
+            try:
+                os.read(head, 65536)
+            except OSError:
+                break
+    try:
+        process.wait(1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def write_table(folder: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from literature.cells import split_sources
 from literature.columns import STATED_PREFIX
 from literature.errors import TableError
-from literature.formats import delimited, every_eval_ever, latex, markdown, results
 from literature.records import ReportedScore
 from literature.values import printed
 
@@ -39,6 +38,8 @@ def write_table(scores: Sequence[ReportedScore], path: str | Path) -> None:
 
 
 def _as_text(suffix: str, rows: Sequence[Sequence[str]], scores: Sequence[ReportedScore]) -> str:
+    from literature.formats import delimited, every_eval_ever, latex, markdown, results
+
     if suffix == ".eee.json":
         return every_eval_ever.written(scores)
     if suffix in (".json", ".jsonl"):

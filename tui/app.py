@@ -19,7 +19,7 @@ from tui.commands import Command, CommandProvider, bindings
 from tui.crash import write_crash
 from tui.desk import Desk
 from tui.parts import Parts
-from tui.places import Places
+from tui.places import SCREENS, Places
 from tui.preferences import Preferences, remapped
 from tui.screens.base import BaseScreen
 from tui.screens.prompt import USER_ERRORS, ChoiceScreen
@@ -47,6 +47,7 @@ class ScoretraceApp(Places, App[int]):
     TITLE = "Scoretrace"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS: ClassVar = {CommandProvider}
+    SCREENS: ClassVar = SCREENS
 
     TABLE: ClassVar[Sequence[Command]] = (
         Command(
@@ -124,17 +125,6 @@ class ScoretraceApp(Places, App[int]):
 
     def on_mount(self) -> None:
         """First screen, tables, clock."""
-        from tui.screens.grid import GridScreen
-        from tui.screens.literature import LiteratureScreen
-        from tui.screens.report import ReportScreen
-        from tui.screens.run import RunScreen
-        from tui.screens.runs import RunsScreen
-
-        for name, kind in (
-            ("literature", LiteratureScreen), ("grid", GridScreen), ("run", RunScreen), ("report", ReportScreen),
-            ("runs", RunsScreen),
-        ):  # fmt: skip
-            self.install_screen(kind(), name)
         study = self.desk.study
         problem = self._attempt(self.desk.open_tables if study is None else lambda: self.desk.open_study(study))
         self.push_screen("runs" if self.desk.study is None else "literature")

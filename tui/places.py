@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from tui.commands import Commanded
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.screen import Screen
 
     from tui.desk import Desk
 
@@ -15,6 +17,42 @@ if TYPE_CHECKING:
         desk: Desk
 else:
     _Host = object
+
+
+def _literature() -> Screen[None]:
+    from tui.screens.literature import LiteratureScreen
+
+    return LiteratureScreen()
+
+
+def _grid() -> Screen[None]:
+    from tui.screens.grid import GridScreen
+
+    return GridScreen()
+
+
+def _run() -> Screen[None]:
+    from tui.screens.run import RunScreen
+
+    return RunScreen()
+
+
+def _report() -> Screen[None]:
+    from tui.screens.report import ReportScreen
+
+    return ReportScreen()
+
+
+def _runs() -> Screen[None]:
+    from tui.screens.runs import RunsScreen
+
+    return RunsScreen()
+
+
+SCREENS: dict[str, Callable[[], Screen[Any]]] = {
+    "literature": _literature, "grid": _grid, "run": _run, "report": _report, "runs": _runs,
+}  # fmt: skip
+"""The places by name, each made when it is first gone to: the first one is on the terminal sooner so."""
 
 
 class Places(Commanded, _Host):

@@ -7,7 +7,6 @@ import zlib
 from pathlib import PurePath
 
 from literature.errors import TableError
-from literature.formats import cards, delimited, html, latex, markdown, results, spreadsheet
 from literature.formats.grid import Grid, Records, decode
 
 MOST_BYTES = 512 * 1024 * 1024
@@ -26,28 +25,61 @@ def read_any(data: bytes, file: str) -> list[Grid | Records]:
     if data.startswith(b"\x1f\x8b"):
         data, name = _unzipped(data, file), name.removesuffix(".gz")
     if name.endswith((".xlsx", ".xlsm")) or data.startswith(b"PK\x03\x04"):
+        from literature.formats import spreadsheet
+
         return list(spreadsheet.read(data, file))
     text = decode(data, file)
-    # The name comes first: a model may be called "<table" in a CSV file.
+    return _read(_kind(name, text), text, file)
+
+
+def _kind(name: str, text: str) -> str:
+    """The reader for a text. The name comes first: a model may be called "<table" in a CSV file."""
     if name.endswith((".csv", ".tsv")):
-        return [delimited.read_text(text, file)]
+        return "delimited"
     if name.endswith(".tex") and "\\begin{" in text:
-        return list(latex.read(text, file))
+        return "latex"
     if name.endswith(".md") and not text.startswith("---") and _SEPARATOR_ROW.search(text):
-        return list(markdown.read(text, file))
-    start = text.lstrip()[:1]
-    if name.endswith((".json", ".jsonl")) or start in ("{", "["):
-        return [results.read(text, file)]
+        return "markdown"
+    if name.endswith((".json", ".jsonl")) or text.lstrip()[:1] in ("{", "["):
+        return "results"
     if name.endswith((".yaml", ".yml")):
-        return [cards.read_yaml(text, file)]
+        return "yaml"
     if text.startswith("---") and ("model-index" in text or "reference_scores" in text):
-        return [cards.read_card(text, file), *(markdown.read(text, file) if _SEPARATOR_ROW.search(text) else ())]
+        return "card"
     if "\\begin{" in text and "&" in text:
-        return list(latex.read(text, file))
+        return "latex"
     if "<table" in text.casefold():
+        return "html"
+    return "markdown" if _SEPARATOR_ROW.search(text) else "delimited"
+
+
+def _read(kind: str, text: str, file: str) -> list[Grid | Records]:
+    """A reader is loaded when it is needed: together they take longer than reading a small table."""
+    if kind == "results":
+        from literature.formats import results
+
+        return [results.read(text, file)]
+    if kind in ("yaml", "card"):
+        from literature.formats import cards
+
+        if kind == "yaml":
+            return [cards.read_yaml(text, file)]
+        tables = _read("markdown", text, file) if _SEPARATOR_ROW.search(text) else []
+        return [cards.read_card(text, file), *tables]
+    if kind == "latex":
+        from literature.formats import latex
+
+        return list(latex.read(text, file))
+    if kind == "html":
+        from literature.formats import html
+
         return list(html.read(text, file))
-    if _SEPARATOR_ROW.search(text):
+    if kind == "markdown":
+        from literature.formats import markdown
+
         return list(markdown.read(text, file))
+    from literature.formats import delimited
+
     return [delimited.read_text(text, file)]
 
 
