@@ -25,12 +25,16 @@ from engine.sandbox import child, confine, kernel, memory, messages, seccomp
 from engine.sandbox.control import Job, Report, receive_end, receive_request, send_report
 from engine.sandbox.preludes import Preludes
 
+_NEEDED_LATER = (
+    "_strptime", "calendar", "locale", "unicodedata", "encodings.latin_1", "encodings.ascii", "encodings.idna",
+    "encodings.utf_16",
+)  # fmt: skip
+"""Modules that others load when they are used; loaded beforehand only where a child can open nothing by then."""
 PRELUDE_MODULES = (
     "math", "re", "sys", "copy", "datetime", "itertools", "collections", "heapq", "statistics", "functools", "hashlib",
-    "string", "typing", "_strptime", "bisect", "operator", "random", "decimal", "fractions", "json", "dataclasses",
-    "enum", "textwrap", "time", "calendar", "base64", "struct", "array", "queue", "cmath", "unicodedata", "traceback",
-    "abc", "encodings.latin_1", "encodings.ascii", "encodings.idna", "encodings.utf_16",
-    "locale", "contextlib", "numbers",
+    "string", "typing", "bisect", "operator", "random", "decimal", "fractions", "json", "dataclasses", "enum",
+    "textwrap", "time", "base64", "struct", "array", "queue", "cmath", "traceback", "abc", "contextlib", "numbers",
+    *_NEEDED_LATER,
 )  # fmt: skip
 _LOOK_S = 0.1
 _LAST_MOMENT_S = 10.0
@@ -88,7 +92,8 @@ def prepare(config: dict[str, Any]) -> tuple[int, int]:
     else:
         kernel.set_capabilities()
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    _preload(packages, config["seed"])
+    left = () if level == confine.SEALED else _NEEDED_LATER
+    _preload([name for name in (*PRELUDE_MODULES, *packages) if name not in left], config["seed"])
     own.shape()
     gc.freeze()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -118,12 +123,12 @@ def _unused_uid() -> int:
     return int(found)
 
 
-def _preload(packages: tuple[str, ...], seed: int) -> None:
+def _preload(modules: list[str], seed: int) -> None:
     """Import, seed and warm up once what every child would otherwise do for itself."""
     # At-fork hooks would reseed `random` and cost each child 0.35 ms for locks that nobody can hold here.
     register, os.register_at_fork = os.register_at_fork, lambda **_: None
     try:
-        for name in ("random", *PRELUDE_MODULES, *packages):
+        for name in ("random", *modules):
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
         for name in ("random", "numpy.random"):

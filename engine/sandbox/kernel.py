@@ -22,7 +22,7 @@ CAP_DAC_READ_SEARCH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER = 1, 4, 8, 38, 36
 
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
-_MAP_PRIVATE, _MAP_ANONYMOUS, _MADV_HUGEPAGE = 2, 0x20, 14
+_MAP_PRIVATE, _MAP_ANONYMOUS, _MADV_HUGEPAGE, _MADV_COLLAPSE = 2, 0x20, 14, 25
 _MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID = 1, 2
 _MOUNT_SETATTR, _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 442, 444, 445, 446  # the same on both machines
@@ -133,6 +133,11 @@ def protect(start: int, size: int, access: int) -> None:
 def advise_large(start: int, size: int) -> None:
     """Have memory in large pages where there are some (MADV_HUGEPAGE)."""
     _checked(libc().madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), _MADV_HUGEPAGE), "madvise")
+
+
+def collapse(start: int, size: int) -> None:
+    """Move what is there into large pages (MADV_COLLAPSE, Linux 6.1)."""
+    _checked(libc().madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), _MADV_COLLAPSE), "madvise")
 
 
 def set_capabilities(*kept: int) -> None:

@@ -1,5 +1,7 @@
 """Shapes a process's memory so that forking it costs less: a fork copies all page tables and each page that it writes.
 
+What both share, it takes and drops a reference to, page by page; of a large page, once.
+
 For Linux with glibc; where the kernel refuses something, that part of the memory stays as it was.
 """
 
@@ -45,11 +47,14 @@ class Memory:
         self._large = _LARGE if _has_large_pages() else 0
 
     def shape(self) -> None:
-        """Fill what is free between objects, put the interpreter's code in large pages, join mappings."""
+        """Fill what is free between objects, put code and objects in large pages, join mappings."""
         fill_small_holes()
         fill_holes()
         with contextlib.suppress(OSError):
             self._enlarge(ctypes.cast(ctypes.pythonapi.PyEval_EvalCode, ctypes.c_void_p).value or 0)
+        for place in windows(mappings(self._told())) if self._large else ():
+            with contextlib.suppress(OSError):
+                kernel.collapse(place, _LARGE)
         for start, end, access in joinable(mappings(self._told())):
             with contextlib.suppress(OSError):
                 kernel.protect(start, end - start, access)
@@ -111,6 +116,12 @@ def around(found: list[Mapping], address: int) -> tuple[int, int]:
     before = at > 0 and found[at - 1].access == "r--p" and _goes_on(found[at - 1], found[at])
     after = at + 1 < len(found) and found[at + 1].access == "r--p" and _goes_on(found[at], found[at + 1])
     return found[at - before].start, found[at + after].end
+
+
+def windows(found: list[Mapping]) -> list[int]:
+    """Where a large page could lie within memory of no file that can be written to."""
+    own = [m for m in found if m.inode == 0 and m.access == "rw-p"]
+    return [at for m in own for at in range(-(-m.start // _LARGE) * _LARGE, m.end - _LARGE + 1, _LARGE)]
 
 
 def joinable(found: list[Mapping]) -> list[tuple[int, int, int]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.sandbox import kernel
-from engine.sandbox.memory import Mapping, around, joinable, large_bytes, mappings
+from engine.sandbox.memory import Mapping, around, joinable, large_bytes, mappings, windows
 
 SMAPS = """\
 7f00c0000000-7f00c00f5000 r--p 00000000 fe:00 26933                      /usr/lib/libpython3.11.so.1.0
@@ -73,6 +73,13 @@ def test_code_is_found_with_the_constants_beside_it() -> None:
     assert around(mappings(SMAPS), 0x7F00C0100000) == (0x7F00C0000000, 0x7F00C0815000)
     assert around(mappings(SMAPS), 0x7F00C0900000) == (0, 0)
     assert around(mappings(SMAPS), 0x1000) == (0, 0)
+
+
+def test_large_pages_lie_whole_in_memory_that_is_of_no_file() -> None:
+    """From one multiple of 2 MiB to the next, within what can be written to; nothing where that does not fit."""
+    own = Mapping(0x7F00000FF000, 0x7F0000600000, "rw-p", 0, 0)
+    assert windows([own]) == [0x7F0000200000, 0x7F0000400000]
+    assert windows([own._replace(inode=7), own._replace(access="r-xp"), own._replace(end=0x7F0000300000)]) == []
 
 
 def test_a_shaped_process_works_on() -> None:
