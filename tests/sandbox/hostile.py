@@ -30,7 +30,7 @@ PLACES = [Path(p, n) for p in ("/tmp", "/var/tmp", "/dev/shm", ".") for n in ("S
 PORT, KEY = 45991, 0x5B5B
 LIMITS = Limits(cpu_s=0.3, wall_s=3.0, memory=512 << 20)
 OF_WASM = Limits(cpu_s=0.05, wall_s=2.0, memory=512 << 20)
-"""At the level wasm, which multiplies CPU limits by 12, about as much."""
+"""At the level wasm, which multiplies CPU limits by 16, about as much."""
 AMPLE = Limits(cpu_s=60.0, wall_s=300.0, memory=512 << 20)
 """For the attacks, many of which never end by themselves, and for programs that must pass, however slow the machine."""
 ANSWERS = {"(1, 2)": 3, "(-1, 1)": 0, "(123456, 654321)": 777777, "(2.5, 0.25)": 2.75, "('ab', 'cd')": "abcd"}
