@@ -36,7 +36,7 @@ WORK = {
     "methods": "a = type('A', (), {'x': 0, 'more': lambda self: setattr(self, 'x', self.x + 1)})()\n"
     "    for i in range(n):\n        a.more()",
     "dictionary": "d = {}\n    for i in range(n):\n        d[i % 1000] = d.get(i % 1000, 0) + 1",
-    "exceptions": "for i in range(n):\n        try:\n            raise ValueError\n        except ValueError:\n            pass",
+    "exceptions": "for i in range(n):\n        try:\n            raise ValueError\n        except ValueError: pass",
     "generators": "s = sum(i for i in range(3 * n))",
     "insertions": "a = []\n    for i in range(n // 15):\n        a.insert(0, i)",
     "hashes": "import hashlib\n    for i in range(n // 30):\n        hashlib.sha256(b'a' * 1000).digest()",

@@ -17,11 +17,11 @@ def open_sandbox(
 ) -> Sandbox:
     """A sandbox at the best level that works here, or at the level named; `jobs` programs at a time (default: cores).
 
-    Levels: `namespaces`, `landlock`, `sealed`, `wasm`; `limits` confines nothing and is used only when named. `seed` fixes the
-    hash seed and the random state. `languages` are those whose programs may come (`python`, `js`, `java`, `go`, `cpp`,
-    `rust`); the identity holds the versions of their toolchains. Helper processes start when first needed. Raises
-    SandboxUnavailable when Python programs are to be run and the level does not work on this machine; other languages
-    then answer `unavailable`.
+    Levels: `namespaces`, `landlock`, `sealed`, `wasm`; `limits` confines nothing and is used only when named.
+    `seed` fixes the hash seed and the random state. `languages` are those whose programs may come (`python`, `js`,
+    `java`, `go`, `cpp`, `rust`); the identity holds the versions of their toolchains. Helper processes start when first
+    needed. Raises SandboxUnavailable when Python programs are to be run and the level does not work on this machine;
+    other languages then answer `unavailable`.
     """
     from engine.sandbox.levels import open_level
 
