@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextvars
+import gc
 import itertools
 import json
 import os
@@ -193,6 +194,7 @@ async def scroll(count: int = 100_000, pages: int = 200) -> list[float]:
 
     app = Host()
     waits = []
+    gc.freeze()  # as the app does when it opens
     async with app.run_test(size=(120, 40)) as pilot:
         rows = app.query_one(RowList)
         await pilot.pause(0.3)

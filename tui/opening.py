@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 from cache.store import Run
@@ -60,6 +61,8 @@ def run_app(
         session, study, autostart=autostart, studies=studies, parts=parts, view_only=view_only, view_of=view_of,
         preferences=preferences,
     )  # fmt: skip
+    # What is loaded by now stays until the end: looking through it again and again cost pauses of 20 ms between keys.
+    gc.freeze()
     try:
         app.run()
     finally:

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
@@ -83,6 +83,7 @@ class RowList(ScrollView, can_focus=True):
         self._keys: list[str] = []
         self._places: dict[str, int] = {}
         self._cursor = 0
+        self._ground: Style | None = None
         self.empty_text = empty
         self.look = Look(dark=True, colour=True, ascii_only=False)
 
@@ -192,11 +193,19 @@ class RowList(ScrollView, can_focus=True):
         """See `on_focus`."""
         self.refresh()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of one frame, which stand on one ground: working it out took a fifth of a line's time."""
+        self._ground = self.rich_style
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._ground = None
+
     def render_line(self, y: int) -> Strip:
         """One line of the viewport."""
         width = self.scrollable_content_region.width
         place = y + self.scroll_offset.y
-        ground = self.rich_style
+        ground = self._ground or self.rich_style
         if not self._keys and y == 0 and self.empty_text:
             return line((Piece(" " + self.empty_text, "muted"),), width, self.look, ground)
         if place >= len(self._keys):
