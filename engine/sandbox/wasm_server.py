@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from engine.errors import SandboxUnavailable
-from engine.sandbox import child, kernel, packets, wasm_guest, wasm_runtime
+from engine.sandbox import child, confine, kernel, packets, wasm_guest, wasm_runtime
 from engine.sandbox.control import Job, Report, receive_end, receive_request, send_report
 from engine.sandbox.wasm_host import Exited, Host
 
@@ -36,11 +36,27 @@ def main(fd: int, config: dict[str, Any]) -> None:
     os.chdir("/")
     os.setsid()
     try:
-        Template(control, config["seed"]).run(*wasm_runtime.load(Path(config["module"])))
+        template, loaded = Template(control, config["seed"]), wasm_runtime.load(Path(config["module"]))
+        _give_up()
+        template.run(*loaded)
     except SandboxUnavailable as e:
         control.send(json.dumps({"error": str(e)[:500]}).encode())
     except Exception as e:  # noqa: BLE001 - carried to the judge
         control.send(json.dumps({"error": f"{type(e).__name__}: {e}"[:500]}).encode())
+
+
+def _give_up() -> None:
+    """Let go of what the guest cannot reach anyway, should it ever get out: root's rights; files, where landlock is."""
+    if not kernel.supported():
+        return
+    if os.getuid() == 0:
+        confine.take_uid(confine.unused_uid(), keep_reading=False)
+    kernel.set_capabilities()
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # which another user id has cleared
+    if kernel.landlock_abi():
+        kernel.landlock(readable=[], listable=[], writable=[])
 
 
 class Template:

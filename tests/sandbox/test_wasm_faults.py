@@ -176,6 +176,20 @@ def test_a_helper_that_is_killed_loses_no_outcome(module: str, own: Sandbox) -> 
     assert until(lambda: not set(gone) & set(below(os.getpid())))
 
 
+def test_what_runs_a_program_has_no_rights_of_its_own(own: Sandbox) -> None:
+    """Template and fork are not root's, hold no capability and gain none, should a program ever leave WebAssembly."""
+    thread = threading.Thread(target=lambda: own.run(SLEEPS, AMPLE))
+    thread.start()
+    assert until(lambda: len(of("wasm_server")) == 2)
+    told = [Path(f"/proc/{pid}/status").read_text() for pid in of("wasm_server")]
+    own.close()
+    thread.join(120)
+    for status in told:
+        fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        assert "0" not in fields["Uid"].split() and fields["NoNewPrivs"] == "1"
+        assert int(fields["CapEff"], 16) == int(fields["CapPrm"], 16) == 0
+
+
 def test_closing_ends_what_runs() -> None:
     """Closing in the middle of a program ends judge, template and fork; the outcome is unavailable, not a failure."""
     sandbox = open_sandbox("wasm", jobs=1)
