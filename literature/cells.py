@@ -164,23 +164,25 @@ def percentages(cells: Sequence[CellScore], unit: str = "") -> list[Printed | Sc
         try:
             reading = "percent" if cell.percent or value > 1 or value < 0 else unit or _small_unit(value, sure, small)
             number = printed(cell.text, reading)
-            _refuse_other_count(cell, number)
+            refuse_other_count(cell.written, cell.stated.get("count", ""), number)
             found.append(number)
         except ScoreTextError as error:
             found.append(error)
     return found
 
 
-def _refuse_other_count(cell: CellScore, number: Printed) -> None:
-    if cell.count is None:
+def refuse_other_count(written: str, count: str, number: Printed) -> None:
+    """`ScoreTextError` where a count such as 78/164 does not print as the number beside it, rounded or cut off."""
+    found = _COUNT.fullmatch(count)
+    if found is None:
         return
-    passed, total = cell.count
+    passed, total = int(found[1]), int(found[2])
     if passed > total or not total:
-        raise ScoreTextError(f"'{cell.written} ({passed}/{total})': {passed} of {total} cannot be")
+        raise ScoreTextError(f"'{written} ({passed}/{total})': {passed} of {total} cannot be")
     spans = rounded_span(number, total), count_span(number, total, "truncate")
     if not any(low <= passed <= high for low, high in spans):
         raise ScoreTextError(
-            f"'{cell.written} ({passed}/{total})' contradicts itself: {passed}/{total} is "
+            f"'{written} ({passed}/{total})' contradicts itself: {passed}/{total} is "
             f"{percent_text(passed, total, max(2, number.decimals + 1))} %, which does not print as {number.text}"
         )
 

@@ -152,7 +152,7 @@ def read_score(
 
     `LiteratureError` says which text is not understood and what was expected.
     """
-    from literature.cells import parse_cell, percentages
+    from literature.cells import parse_cell, percentages, refuse_other_count
     from literature.errors import LiteratureError, ScoreTextError
     from literature.table import DEFAULT_METRIC, split_sources
 
@@ -164,10 +164,11 @@ def read_score(
     (number,) = percentages(cells)
     if isinstance(number, LiteratureError):
         raise number
-    written = cells[0].written
+    written, stated = cells[0].written, read_states(states) | cells[0].stated
+    refuse_other_count(written, stated.get("count", ""), number)
     return ReportedScore(
         model.strip(), benchmark.strip(), metric.strip() or DEFAULT_METRIC, number.text,
-        cells[0].sources or split_sources(sources), place=place, stated=read_states(states) | cells[0].stated,
+        cells[0].sources or split_sources(sources), place=place, stated=stated,
         uncertainty=cells[0].uncertainty,
         printed="" if written.removesuffix("%") == number.text.removesuffix("%") else written,
     )  # fmt: skip

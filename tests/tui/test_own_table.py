@@ -138,6 +138,13 @@ def test_values_keep_their_text():
     assert read_score("m", "b", "", "47.6 (78/164)", "", "n=1").stated == {"samples": "1", "count": "78/164"}
 
 
+def test_a_corrected_value_must_fit_the_count_that_stays():
+    """The count is among what the source states: a value that it does not print as is refused, with both."""
+    with pytest.raises(ScoreTextError, match="78/164 is 47.56 %, which does not print as 48.2"):
+        read_score("m", "b", "", "48.2", "", "count=78/164")
+    assert read_score("m", "b", "", "47.6", "", "count=78/164").value == "47.6"
+
+
 def test_a_study_s_tables_are_its_own():
     """Opening another study puts the tables of the one before away."""
     desk = desk_of()
