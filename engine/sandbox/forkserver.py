@@ -1,9 +1,9 @@
 """The fork server: a confined process with the usual modules loaded; forks one child per candidate and watches it.
 
 It holds no tests and no secrets, so that a child's copy of its memory is worth nothing. Started by a judge as
-`python -P -s -c START fd config`; speaks JSON in packets on `fd`: first `{"ready": ...}` or `{"error": ...}`, then for
-each job (with the child's end of a stream socket attached) one report of how the child ended, for each prelude its
-number.
+`python -P -s -c START fd config`, by way of `engine.sandbox.start`; speaks JSON in packets on `fd`: first
+`{"ready": ...}` or `{"error": ...}`, then for each job (with the child's end of a stream socket attached) one report of
+how the child ended, for each prelude its number.
 """
 
 from __future__ import annotations

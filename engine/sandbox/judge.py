@@ -32,6 +32,7 @@ from engine.sandbox.session import NeedsCandidate
 from engine.sandbox.verdict import judge_apart, judge_beside
 
 _MEMORY = 8 << 30
+_TRIES = 5
 KILLED = signal.SIGKILL.name
 
 
@@ -93,21 +94,21 @@ class Judge:
         self._server = lean
 
     def judge(self, job: dict[str, Any]) -> Outcome:
-        """The outcome of one job; a fork server that is lost is started again, twice."""
+        """The outcome of one job; a fork server that is lost is started again, a few times."""
         texts = (job["prelude"], job["candidate"], job["test"], job["helpers"])
         self._server = self._full if any(p in text for p in self._packages for text in texts) else self._lean
-        for attempt in (1, 2, 3):
+        for attempt in range(1, _TRIES + 1):
             try:
                 self._server.start()
                 outcome = self._judge(job)
-                if self._server is self._lean and attempt < 3 and any(_lacks(outcome, p) for p in self._packages):
+                if self._server is self._lean and attempt < _TRIES and any(_lacks(outcome, p) for p in self._packages):
                     self._server = self._full  # a name put together at run time
-                elif outcome.kind != "crash" or KILLED not in outcome.detail or attempt == 3:
+                elif outcome.kind != "crash" or KILLED not in outcome.detail or attempt == _TRIES:
                     return outcome  # a kill from outside (out of memory, say) shows nothing of the program
             except (ServerLost, SandboxUnavailable) as e:
                 self._server.stop()
-                if attempt == 3:
-                    return Outcome("unavailable", f"the fork server was lost three times: {e}"[:300])
+                if attempt == _TRIES:
+                    return Outcome("unavailable", f"the fork server was lost {_TRIES} times: {e}"[:300])
         raise AssertionError("unreachable")
 
     def _judge(self, job: dict[str, Any]) -> Outcome:

@@ -43,13 +43,17 @@ class Memory:
     """This process's memory; made while /proc and /sys are at hand, shaped when everything has been loaded."""
 
     def __init__(self) -> None:
-        self._maps = os.open("/proc/self/smaps", os.O_RDONLY | os.O_CLOEXEC)
         self._large = _LARGE if _has_large_pages() else 0
+        self._maps = -1
+        with contextlib.suppress(OSError):
+            self._maps = os.open("/proc/self/smaps", os.O_RDONLY | os.O_CLOEXEC)
 
     def shape(self) -> None:
         """Fill what is free between objects, put code and objects in large pages, join mappings."""
         fill_small_holes()
         fill_holes()
+        if self._maps < 0:
+            return
         with contextlib.suppress(OSError):
             self._enlarge(ctypes.cast(ctypes.pythonapi.PyEval_EvalCode, ctypes.c_void_p).value or 0)
         for place in windows(mappings(self._told())) if self._large else ():

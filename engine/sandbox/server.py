@@ -71,7 +71,7 @@ class Server:
         self.stop()
         ours, theirs = packets.pair()
         with theirs:
-            self._process = start_helper(self._config.get("server", "forkserver"), theirs.fileno(), self._config)
+            self._process = start_helper(self._config.get("server", "start"), theirs.fileno(), self._config)
         ours.settimeout(READY_S)
         self._control = ours
         try:
