@@ -23,7 +23,7 @@ from engine.sandbox.router import Router
 from engine.sandbox.server import Server, ServerLost
 from engine.sandbox.session import Ended, Session
 from engine.sandbox.toolchains import TOOLCHAINS
-from engine.sandbox.wasm_judge import WasmJudge
+from engine.sandbox.wasm_judge import WasmJudge, by_the_clock
 
 PYTHON = "python"
 PACKAGES = ("numpy",)
@@ -197,7 +197,8 @@ def _python_pool(level: str | None, jobs: int, seed: int) -> Pool:
     for name in [level] if level else CONFINED if kernel.supported() else CONFINED[-1:]:
         tried = probe(name)
         if tried.available:
-            return Pool(name, [_judge(configuration(name, seed, core)) for core in cores(jobs)])
+            judges = [_judge(configuration(name, seed, core)) for core in cores(jobs)]
+            return Pool(name, judges, by_the_clock) if name == WASM else Pool(name, judges)
         reasons.append(_reason(tried))
     if not kernel.supported():
         reasons.insert(0, ELSEWHERE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -34,8 +34,12 @@ class Judge(Protocol):
 class Pool:
     """Runs programs in judges, no more at a time than there are; an idle one that has run before goes first."""
 
-    def __init__(self, level: str, judges: Sequence[Judge]) -> None:
+    def __init__(
+        self, level: str, judges: Sequence[Judge], again: Callable[[Outcome], bool] = lambda outcome: True
+    ) -> None:
+        """`again` says of a timeout whether it is worth a second try."""
         self._level = level
+        self._again = again
         self._free: queue.LifoQueue[Judge] = queue.LifoQueue()
         self._judges = judges
         self._alone = _Turns()
@@ -55,7 +59,7 @@ class Pool:
         """
         with self._alone.shared():
             outcome = self._run(program, limits)
-        if outcome.kind == "timeout":
+        if outcome.kind == "timeout" and self._again(outcome):
             with self._alone.exclusive():
                 outcome = self._run(program, limits)
         return outcome

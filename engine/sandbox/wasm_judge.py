@@ -69,3 +69,8 @@ def slower(limits: Limits) -> Limits:
     """The limits of a program here: so much more CPU time, and twice that more by the clock, whatever else runs."""
     cpu = limits.cpu_s * SLOWER
     return replace(limits, cpu_s=cpu, wall_s=limits.wall_s + 2 * (cpu - limits.cpu_s))
+
+
+def by_the_clock(timeout: Outcome) -> bool:
+    """True for a timeout that a busy machine may have caused; one of CPU time, so long here, is not waited for twice."""
+    return "CPU time" not in timeout.detail

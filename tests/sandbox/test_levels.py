@@ -188,6 +188,7 @@ def test_a_timeout_is_judged_again_alone(monkeypatch: pytest.MonkeyPatch, sandbo
     seen: list[str] = []
     made = pool.Pool.__new__(pool.Pool)
     made._alone = pool._Turns()
+    made._again = lambda outcome: True
     answers = iter([Outcome("timeout"), Outcome("passed")])
 
     def run(program: Program, limits: Limits) -> Outcome:

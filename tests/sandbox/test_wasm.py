@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from engine.protocols import Limits, Outcome, Program, Sandbox
 from engine.sandbox import open_sandbox, wasm_runtime
 from engine.sandbox.levels import probe
-from engine.sandbox.wasm_judge import SLOWER, slower
+from engine.sandbox.pool import Pool
+from engine.sandbox.wasm_judge import SLOWER, by_the_clock, slower
 
 AMPLE, SHORT = Limits(cpu_s=60.0, wall_s=300.0), Limits(cpu_s=0.05, wall_s=300.0)
 RIGHT = Program("", "def f(x):\n    return x * x", "for i in range(20):\n    assert f(i) == i * i", "f")
@@ -93,6 +95,15 @@ def test_limits_leave_room_for_a_slower_python() -> None:
     limits = slower(Limits(10.0, 30.0, 1 << 30))
     assert (limits.cpu_s, limits.memory) == (10.0 * SLOWER, 1 << 30)
     assert limits.wall_s - limits.cpu_s >= 30.0
+
+
+def test_a_timeout_of_cpu_time_is_not_waited_for_twice() -> None:
+    """What took 16 times the limit is judged once; what the clock has ended, once more with nothing beside it."""
+    for detail, times in (("160 s of CPU time", 1), ("330 s of wall time", 2)):
+        asked: list[Program] = []
+        judge = SimpleNamespace(ask=lambda p, _, d=detail, a=asked: (a.append(p), Outcome("timeout", d))[1])
+        assert Pool("wasm", [judge], by_the_clock).run(RIGHT, AMPLE).kind == "timeout"
+        assert len(asked) == times
 
 
 def test_memory_is_counted_from_what_is_loaded_before(judged_inside: Callable[..., Outcome]) -> None:
