@@ -72,5 +72,5 @@ def slower(limits: Limits) -> Limits:
 
 
 def by_the_clock(timeout: Outcome) -> bool:
-    """True for a timeout that a busy machine may have caused; one of CPU time, so long here, is not waited for twice."""
+    """True for a timeout that a busy machine may have caused; one of CPU time, so long here, is not tried again."""
     return "CPU time" not in timeout.detail
