@@ -37,7 +37,13 @@ def there() -> None:
 
 
 @pytest.fixture
-def own() -> Iterator[Sandbox]:
+def others() -> set[int]:
+    """The processes of sandboxes that other tests have opened and go on using."""
+    return set(below(os.getpid()))
+
+
+@pytest.fixture
+def own(others: set[int]) -> Iterator[Sandbox]:
     """A sandbox of the test's own, that has judged a program."""
     made = open_sandbox("wasm", jobs=1)
     assert made.run(RIGHT, AMPLE).passed
@@ -59,10 +65,10 @@ def below(pid: int) -> list[int]:
     return found[1:]
 
 
-def of(module: str) -> list[int]:
-    """The processes below this one that run the judge, or the template with its fork."""
+def of(module: str, others: set[int]) -> list[int]:
+    """The test's own processes that run the judge, or the template with its fork."""
     named = []
-    for pid in below(os.getpid()):
+    for pid in [pid for pid in below(os.getpid()) if pid not in others]:
         with contextlib.suppress(OSError):
             if f"import {module} ".encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
                 named.append(pid)
@@ -160,28 +166,28 @@ def test_what_a_program_does_to_its_process_ends_that_only(candidate: str, kind:
 
 
 @pytest.mark.parametrize("module", ["judge", "wasm_server"])
-def test_a_helper_that_is_killed_loses_no_outcome(module: str, own: Sandbox) -> None:
+def test_a_helper_that_is_killed_loses_no_outcome(module: str, own: Sandbox, others: set[int]) -> None:
     """Judge or template killed in the middle of a program: it is judged again by new ones, and nothing is left."""
     outcomes: list[Outcome] = []
     slow = Program("", "import time\ndef f(x):\n    time.sleep(2)\n    return x", "assert f(1) == 1", "f")
     thread = threading.Thread(target=lambda: outcomes.append(own.run(slow, AMPLE)))
-    before = of("wasm_server")
+    before = of("wasm_server", others)
     thread.start()
-    assert until(lambda: len(of("wasm_server")) == len(before) + 1)  # the program's own process
-    old = of("judge") + of("wasm_server")
-    os.kill(of(module)[0], signal.SIGKILL)
+    assert until(lambda: len(of("wasm_server", others)) == len(before) + 1)  # the program's own process
+    old = of("judge", others) + of("wasm_server", others)
+    os.kill(of(module, others)[0], signal.SIGKILL)
     thread.join(300)
     assert [o.kind for o in outcomes] == ["passed"]
     gone = old if module == "judge" else before
     assert until(lambda: not set(gone) & set(below(os.getpid())))
 
 
-def test_what_runs_a_program_has_no_rights_of_its_own(own: Sandbox) -> None:
+def test_what_runs_a_program_has_no_rights_of_its_own(own: Sandbox, others: set[int]) -> None:
     """Template and fork are not root's, hold no capability and gain none, should a program ever leave WebAssembly."""
     thread = threading.Thread(target=lambda: own.run(SLEEPS, AMPLE))
     thread.start()
-    assert until(lambda: len(of("wasm_server")) == 2)
-    told = [Path(f"/proc/{pid}/status").read_text() for pid in of("wasm_server")]
+    assert until(lambda: len(of("wasm_server", others)) == 2)
+    told = [Path(f"/proc/{pid}/status").read_text() for pid in of("wasm_server", others)]
     own.close()
     thread.join(120)
     for status in told:
