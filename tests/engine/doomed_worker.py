@@ -68,7 +68,8 @@ def seeded(fake: Any, how: str, seed: int) -> Any:
             outcome = super().run(program, limits)
             with (Path(os.environ["SCORETRACE_HOME"]) / REPEATED).open("a") as log:
                 log.write(json.dumps([seed, program.candidate]) + "\n")
-            if how == "killed repeating" and seed == 2 and len(self.runs) == AFTER:
+            # Two threads may have run one each since the last look.
+            if how == "killed repeating" and seed == 2 and len(self.runs) >= AFTER:
                 strike("killed")
             turned = seed == 2 and "def f1(" in program.candidate and outcome.passed
             return replace(outcome, kind="failed") if turned else outcome
