@@ -43,13 +43,16 @@ ACCELERATOR_SHAPES = tuple(
 )
 """The same, on a device that stays bound by memory for longer."""
 
-SECONDS = 6.0
+SECONDS = 8.0
 """Seconds of computing (or four times as many of waiting) after which no further shape is measured."""
 
 GOOD_ENOUGH = 0.9
 """The smallest width with this share of the best speed is taken: less memory, fewer idle slots at a pass's end."""
 
-_START, _LONG, _SLOT_TOKENS = 100, 280, 512
+_SHALLOW, _DEEP, _SLOT_TOKENS = 100, 280, 512
+"""Steps are measured after so many tokens: attention's share of a step grows with them, most in wide shapes, so as deep
+as replies usually are where a prompt of that length is prefilled within a second.
+"""
 _STEPS = 4
 
 
@@ -110,6 +113,7 @@ def _measure(model: LocalModel, shapes: Sequence[Shape]) -> dict[str, Any]:
     try:
         model.shape(slot_tokens=_SLOT_TOKENS, block=1)
         prefill = _prefill_speed(model, prompt, clock)
+        start = _DEEP if prefill >= _DEEP else _SHALLOW
         for one in usable:
             if speeds and (clock() - began > SECONDS or time.perf_counter() - started > 4 * SECONDS):
                 break
@@ -117,7 +121,7 @@ def _measure(model: LocalModel, shapes: Sequence[Shape]) -> dict[str, Any]:
                 model.shape(width=one.width, block=one.block)
             except ModelError:
                 continue  # an accelerator is asked for memory by trying
-            speeds[one] = decode_speed(model.decoder, prompt, clock) * accepted[one.block]
+            speeds[one] = decode_speed(model.decoder, prompt, start, clock) * accepted[one.block]
         speeds = speeds or {loaded: 0.0}
         independent: dict[Shape, bool] = {}
         for one in in_order(speeds):
@@ -148,8 +152,8 @@ def _tokens(model: LocalModel) -> tuple[int, ...]:
 
 def _prefill_speed(model: LocalModel, prompt: Sequence[int], clock: Callable[[], float]) -> float:
     before = clock()
-    model.decoder.prefill(prompt[:_LONG])
-    return _LONG / max(clock() - before, 1e-9)
+    model.decoder.prefill(prompt[:_DEEP])
+    return _DEEP / max(clock() - before, 1e-9)
 
 
 def in_order(speeds: Mapping[Shape, float]) -> list[Shape]:
@@ -167,15 +171,15 @@ def _clock(model: LocalModel) -> Callable[[], float]:
     return lambda: time.process_time() / model.decoder.threads
 
 
-def decode_speed(decoder: Decoder, prompt: Sequence[int], clock: Callable[[], float], steps: int = _STEPS) -> float:
-    """Slots times steps per second with every slot busy, after a short prompt, from the fastest step of a few."""
-    decoder.prefill(prompt[:_START])
+def decode_speed(decoder: Decoder, prompt: Sequence[int], start: int, clock: Callable[[], float]) -> float:
+    """Slots times steps per second with every slot busy after `start` tokens, from the fastest step of a few."""
+    decoder.prefill(prompt[:start])
     for slot in range(decoder.width):
         decoder.share(slot)
     fastest = float("inf")
-    for step in range(steps):
+    for step in range(_STEPS):
         before = clock()
-        tokens = prompt[_START + step : _START + step + decoder.block]
-        decoder.decode([*tokens] * decoder.width, [_START + step] * decoder.width)
+        tokens = prompt[start + step : start + step + decoder.block]
+        decoder.decode([*tokens] * decoder.width, [start + step] * decoder.width)
         fastest = min(fastest, clock() - before) if step else fastest
     return decoder.width / max(fastest, 1e-9)

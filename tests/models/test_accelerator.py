@@ -127,7 +127,7 @@ def test_a_shape_that_the_device_refuses_is_not_measured(file: ModelFile, monkey
     monkeypatch.setattr(calibrate, "_prefill_speed", lambda model, prompt, clock: 1.0)
     monkeypatch.setattr(calibrate, "tokens_per_step", lambda texts, block: 1.0)
     monkeypatch.setattr(calibrate.sample, "replies", tuple)
-    monkeypatch.setattr(calibrate, "decode_speed", lambda decoder, prompt, clock: float(decoder.width))
+    monkeypatch.setattr(calibrate, "decode_speed", lambda decoder, prompt, start, clock: float(decoder.width))
     monkeypatch.setattr(calibrate, "is_independent", lambda decoder, prompt: True)
     opened = open_model("m", file, threads=1, width=8)
     found = calibrate.calibrate(opened, shapes=(Shape(32), Shape(64), Shape(16)))

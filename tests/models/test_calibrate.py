@@ -97,13 +97,26 @@ def test_the_smallest_width_that_is_nearly_the_fastest_is_tried_first() -> None:
 def test_a_shape_in_which_neighbours_show_is_passed_over(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next one is checked and used; the fact says what failed. When all fail the fastest is used, and said so."""
     monkeypatch.setattr(calibrate, "SECONDS", 1000.0)
-    monkeypatch.setattr(calibrate, "decode_speed", lambda decoder, prompt, clock: float(decoder.width))
+    monkeypatch.setattr(calibrate, "decode_speed", lambda decoder, prompt, start, clock: float(decoder.width))
     monkeypatch.setattr(calibrate, "is_independent", lambda decoder, prompt: decoder.width != 4)
     found = calibrate.calibrate(model, shapes=(Shape(1), Shape(4)))
     assert (found["independent"], found["width"]) == ({"4": False, "1": True}, 1)
     monkeypatch.setattr(calibrate, "is_independent", lambda decoder, prompt: False)
     found = calibrate.calibrate(model, shapes=(Shape(1), Shape(4)))
     assert (found["independent"], found["width"]) == ({"4": False, "1": False}, 4)
+
+
+@pytest.mark.parametrize(("prefill", "depth"), [(1000.0, 280), (20.0, 100)])
+def test_steps_are_measured_as_deep_as_a_second_of_prefill_allows(
+    model: LocalModel, prefill: float, depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wide shape loses more to attention, which short prompts hide; a model that reads slowly is not made to wait."""
+    seen = []
+    monkeypatch.setattr(calibrate, "_prefill_speed", lambda model, prompt, clock: prefill)
+    monkeypatch.setattr(calibrate, "decode_speed", lambda decoder, prompt, start, clock: seen.append(start) or 1.0)
+    monkeypatch.setattr(calibrate, "is_independent", lambda decoder, prompt: True)
+    calibrate.calibrate(model, shapes=(Shape(1),))
+    assert seen == [depth]
 
 
 class LongNeighbour(FakeDecoder):
