@@ -62,11 +62,15 @@ def test_a_child_finds_nothing_of_the_tests_or_of_earlier_programs(at_level: Cal
     sandbox.run(Program("", f"x = '{head}{tail}'\ndef f(x): return x", test, "f"), limits)
     # The whole word is nowhere in the text that looks for it.
     candidate = (
-        "import ctypes, gc\nlibc = ctypes.CDLL(None)\nvector = ctypes.create_string_buffer(1)\n"
+        "import ctypes, gc, os\nlibc = ctypes.CDLL(None)\nvector = ctypes.create_string_buffer(1)\n"
+        "out, into = os.pipe()\n"  # a page that cannot be read is an error of `write`, not the end
         "def mapped(page): return libc.mincore(ctypes.c_void_p(page), ctypes.c_size_t(4096), vector) == 0\n"
-        "def found(page):\n    data = ctypes.string_at(page, 4096)\n    at = data.find(b'" + head + "')\n"
+        "def found(page):\n    size = libc.write(into, ctypes.c_void_p(page), ctypes.c_size_t(4096 + 16))\n"
+        "    data = os.read(out, size) if size > 0 else b''\n    at = data.find(b'" + head + "')\n"
         "    return at >= 0 and data[at + 8 : at + 16][::-1] == b'" + tail[::-1] + "'\n"
-        "def f(x):\n    starts = {id(o) & ~0xFFFFF for o in gc.get_objects()}\n"
+        "def f(x):\n    tracked = gc.get_objects()\n"
+        "    starts = {id(o) & ~0xFFFFF for o in [*tracked, *gc.get_referents(*tracked)]}\n"
+        "    starts |= {s + d for s in starts for d in (-0x100000, 0x100000)}\n"
         "    pages = [p for s in starts for p in range(s, s + 0x100000, 0x1000) if mapped(p)]\n"
         "    return len(pages) > 1000 and sum(map(found, pages))\n"
     )
