@@ -20,7 +20,7 @@ from engine.cells import Cell, StoredRun, read_run, reading
 from engine.chat import chat_template
 from engine.control import Control, Stopped
 from engine.errors import EngineError, ModelError
-from engine.events import Noted, from_dict
+from engine.events import Noted, Place, from_dict
 from engine.imports.records import AS_STORED
 from engine.passes import own_key
 from engine.plan import make_plan
@@ -34,8 +34,6 @@ SEED = 0
 
 SAME, DIFFERENT, NOT_MADE = "same", "different", "not recomputed"
 _NO_ROOM = "no room"
-Place = tuple[str, str, int]
-"""(configuration id, task id, sample)."""
 
 OpenModel = Callable[[str, str, int], Model]
 """Loads weights by the study's model name, precision and slot length."""

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+Place = tuple[str, str, int]
+"""A sample: (configuration id, task id, number of the sample)."""
+
 
 @dataclass(frozen=True)
 class Started:

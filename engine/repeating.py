@@ -17,7 +17,7 @@ from engine.benchmarks.languages import language_of
 from engine.cells import Reading, read_run, reading, reply_of
 from engine.control import Control
 from engine.environment import free_cores
-from engine.events import Event, Judged, Noted, Repeated, from_dict
+from engine.events import Event, Judged, Noted, Place, Repeated, from_dict
 from engine.judging import Candidate, JudgePool, program_key
 from engine.protocols import Benchmark, Limits, Program, Sandbox
 from engine.recorder import Recorder
@@ -32,9 +32,6 @@ _LOOK_S = 0.01
 _NEVER_RUN = ("unavailable", "no room")
 OTHER_SANDBOX = "judged in another sandbox than the one at hand, or the outcome is not kept"
 NOT_KEPT = "the text that the program was cut from is not kept"
-
-Place = tuple[str, str, int]
-"""(configuration id, task id, sample)."""
 
 
 @dataclass
@@ -173,10 +170,8 @@ class Repeater:
         for event in self._events():
             if not isinstance(event, Judged) or event.configuration not in self._readings:
                 continue
-            kind, read = (
-                self._kind(event.configuration, event.task_id, event.sample),
-                self._readings[event.configuration],
-            )
+            kind = self._kind(event.configuration, event.task_id, event.sample)
+            read = self._readings[event.configuration]
             if kind in _NEVER_RUN:
                 continue
             stored = self._recorder.generation(event.key)

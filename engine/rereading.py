@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from cache.store import Store
 from engine.cells import Reading
 from engine.errors import BenchmarkError, SettingsError, TemplateError
-from engine.events import Event, Generated, Judged, ModelLoaded, Started
+from engine.events import Event, Generated, Judged, ModelLoaded, Place, Started
 from engine.judging import program_key
 from engine.protocols import Benchmark, Limits, Outcome, Problem, Program, Sandbox
 from engine.settings import Configuration
 
 NO_ROOM = "no room"
-Place = tuple[str, str, int]
-"""(configuration id, task id, sample)."""
 
 
 @dataclass(frozen=True)

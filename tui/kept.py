@@ -7,11 +7,8 @@ from array import array
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engine.events import Generated, Judged
+from engine.events import Generated, Judged, Place
 from engine.protocols import SPLIT
-
-Place = tuple[str, str, int]
-"""(configuration id, task id, sample)."""
 
 
 class Reply(NamedTuple):

@@ -179,8 +179,7 @@ class LocalSession:
         run = self._attached()
         row = self._store.run(run)
         study = replace(studies.loads(row.study, f"run {run}"), repeats=seeds)
-        self._store.set_study(run, studies.dumps(study))
-        self._store.set_job(run, replace(Job.from_dict(row.job), repeats=seeds).as_dict())
+        self._change(run, study, replace(Job.from_dict(row.job), repeats=seeds))
 
     def ask_stop(self, rule: str) -> None:
         """Have the attached run's next worker stop configurations by `rule` (empty: none, and what was stopped goes
@@ -191,8 +190,12 @@ class LocalSession:
         job = Job.from_dict(row.job)
         study = replace(studies.loads(row.study, f"run {run}"), stop=rule)
         told = stopping(study, job.configurations, self._store) or {"stop": "", "targets": {}, "order": {}}
+        self._change(run, study, replace(job, **told))
+
+    def _change(self, run: int, study: Study, job: Job) -> None:
+        """What the run's next worker does, and the study that is kept with the run and asks for the same."""
         self._store.set_study(run, studies.dumps(study))
-        self._store.set_job(run, replace(job, **told).as_dict())
+        self._store.set_job(run, job.as_dict())
 
     def log_path(self, run: int) -> Path:
         """Where a run's worker writes its standard error."""

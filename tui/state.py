@@ -15,6 +15,7 @@ from engine.events import (
     ModelLoaded,
     Noted,
     PassStarted,
+    Place,
     ReferenceChecked,
     Repeated,
     Started,
@@ -22,7 +23,7 @@ from engine.events import (
 )
 from engine.scoring import Score, fold_scores
 from engine.settings import Configuration
-from tui.kept import Kept, Place, Reply
+from tui.kept import Kept, Reply
 from tui.workload import Workload
 
 ENDED = ("stopped", "finished", "failed")

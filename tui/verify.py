@@ -16,8 +16,9 @@ from cache.transfer import Carried, import_run
 from engine.benchmarks import open_benchmark
 from engine.environment import free_cores
 from engine.errors import BenchmarkError
+from engine.events import Place
 from engine.protocols import Benchmark, Outcome, Sandbox
-from engine.rereading import Place, Reread, Rereader, execute
+from engine.rereading import Reread, Rereader, execute
 from literature.report import changes, output
 from literature.report.differences import lines_that_differ, numbers_missing, values_that_differ
 from literature.report.errors import ReportError

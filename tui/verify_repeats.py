@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.environment import free_cores
-from engine.events import Event, Repeated
+from engine.events import Event, Place, Repeated
 from engine.protocols import Sandbox
 from engine.repeating import NOT_KEPT, OTHER_SANDBOX, SEEDED
-from engine.rereading import Place, Reread, execute
+from engine.rereading import Reread, execute
 from engine.sandbox.repeats import flaky
 from tui.run_evidence import repeats_of
 

@@ -75,7 +75,6 @@ def amx() -> str:
     """`off` where the build has AMX kernels that it was kept from, `on` where it could not be; empty without them."""
     if "AMX_INT8" not in _features():
         return ""
-    _library()
     from llama_cpp._ggml import libggml
 
     return "on" if "AMX" in layouts_without_amx(libggml) else "off"
